@@ -11,7 +11,9 @@ const dist = `${root}dist`;
 mkdirSync(dist, { recursive: true });
 
 // CommonJS dependencies bundled into ESM still call require() for Node's own modules.
-const banner = { js: "import { createRequire as oz0CreateRequire } from 'node:module'; const require = oz0CreateRequire(import.meta.url);" };
+const banner = {
+  js: "import { createRequire as oz0CreateRequire } from 'node:module'; const require = oz0CreateRequire(import.meta.url);",
+};
 
 for (const name of ['operator', 'sidecar']) {
   const entry = name === 'operator' ? `${root}src/main.ts` : `${root}src/sidecar/main.ts`;
