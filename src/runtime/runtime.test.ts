@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { ConfigurationError, readConfiguration, wholeNumber } from './configuration.ts';
+import { createHealth } from './health.ts';
+import { createLog } from './log.ts';
+import { createMetrics } from './metrics.ts';
+
+function capture() {
+  const lines: string[] = [];
+  return { lines, log: createLog('test', { destination: { write: (line) => void lines.push(line) } }) };
+}
+
+describe('log', () => {
+  test('[case 129] one line per event, whatever stands in it', () => {
+    const { lines, log } = capture();
+    log.info({ name: 'a\nb\u001b[31m' }, 'message\r\nforged');
+    expect(lines).toHaveLength(1);
+    const line = lines[0]?.trimEnd() ?? '';
+    for (const forging of ['\n', '\r', '\u001b']) expect(line).not.toContain(forging);
+    expect(JSON.parse(line)).toMatchObject({ component: 'test', level: 'info', name: 'a\nb\u001b[31m' });
+  });
+
+  test('what is named like a secret is not printed, long strings are cut', () => {
+    const { lines, log } = capture();
+    log.info({ token: 'canary', headers: { authorization: 'canary' }, text: 'x'.repeat(10_000) }, 'm');
+    expect(lines.join('')).not.toContain('canary');
+    expect(lines.join('').length).toBeLessThan(4_000);
+  });
+
+  test('an error shows its code and causes, and a stack only where it has no code', () => {
+    const { lines, log } = capture();
+    const coded = Object.assign(new Error('outer', { cause: new TypeError('inner') }), { code: 'conflict' });
+    log.error({ error: coded }, 'm');
+    const { error } = JSON.parse(lines[0] ?? '');
+    expect(error).toMatchObject({ message: 'outer', code: 'conflict', cause: { name: 'TypeError', message: 'inner' } });
+    expect(error.stack).toBeUndefined();
+    expect(error.cause.stack).toContain('runtime.test');
+  });
+});
+
+describe('configuration', () => {
+  const schema = z.object({
+    OZ0_A: z.string().min(1),
+    OZ0_N: wholeNumber(1, 10).default(5),
+    OZ0_MODE: z.enum(['x', 'y']),
+  });
+
+  test('reads, coerces and defaults; an empty variable is an unset one', () => {
+    expect(readConfiguration(schema, { OZ0_A: 'a', OZ0_N: '', OZ0_MODE: 'y', HOME: '/' })).toEqual({
+      OZ0_A: 'a',
+      OZ0_N: 5,
+      OZ0_MODE: 'y',
+    });
+  });
+
+  test('names every mistake at once', () => {
+    const read = () => readConfiguration(schema, { OZ0_N: '11', OZ0_MODE: 'z' });
+    expect(read).toThrow(ConfigurationError);
+    expect(read).toThrow(/OZ0_A[\s\S]*OZ0_N[\s\S]*OZ0_MODE/);
+  });
+});
+
+describe('health', () => {
+  test('ready when every check holds; says which does not; draining ends it', async () => {
+    const { log, lines } = capture();
+    const health = createHealth(log);
+    let problem: string | undefined = 'no certificate yet';
+    health.addReadiness('identity', () => problem);
+    await health.listen(0);
+    const get = async (path: string) => {
+      const response = await fetch(`http://127.0.0.1:${health.port()}${path}`);
+      return { status: response.status, body: await response.text() };
+    };
+    try {
+      expect(await get('/livez')).toMatchObject({ status: 200 });
+      expect(await get('/readyz')).toEqual({
+        status: 503,
+        body: JSON.stringify({ ok: false, problems: { identity: 'no certificate yet' } }),
+      });
+      problem = undefined;
+      expect(await get('/readyz')).toMatchObject({ status: 200 });
+      await get('/readyz');
+      expect(lines).toHaveLength(2);
+      health.startDraining();
+      expect(await get('/readyz')).toMatchObject({ status: 503 });
+      expect(await get('/livez')).toMatchObject({ status: 200 });
+      health.fail('stuck');
+      expect(await get('/livez')).toMatchObject({ status: 503 });
+      expect(await get('/debug')).toMatchObject({ status: 404 });
+    } finally {
+      await health.close();
+    }
+  });
+});
+
+describe('metrics', () => {
+  test('names carry the component', async () => {
+    const metrics = createMetrics('gateway');
+    metrics.counter('calls_total', 'Calls.', ['outcome']).inc({ outcome: 'ok' });
+    expect(await metrics.text()).toContain('oz0_gateway_calls_total{outcome="ok"} 1');
+  });
+});
