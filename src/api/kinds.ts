@@ -1,0 +1,6 @@
+/** Every kind of ours, for what goes over all of them. */
+import { agent } from './agent.ts';
+import { plugin } from './plugin.ts';
+import { tool } from './tool.ts';
+
+export const KINDS = [plugin, tool, agent] as const;

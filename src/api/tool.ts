@@ -1,0 +1,139 @@
+/** Tool: one MCP server, in pods of its own. */
+import type { z } from 'zod';
+import { defineKind } from './kind.ts';
+import { NAME_MAX, nameRules } from './name.ts';
+import { choice, integer, list, object, optional, text } from './schema.ts';
+import { settingsFields, settingsRules } from './settings.ts';
+import { sourceFields } from './sources.ts';
+import { statusFields } from './status.ts';
+
+/** Functions named in status; the rest is counted. */
+export const LISTED_FUNCTIONS_MAX = 500;
+
+export const toolSpec = object(
+  {
+    plugin: optional(
+      text({
+        description: 'The Plugin that this Tool is a part of. Set by the controller only.',
+        min: 1,
+        max: NAME_MAX,
+      }),
+    ),
+    ...sourceFields,
+    ...settingsFields,
+  },
+  { description: 'What runs, and how.', rules: settingsRules },
+);
+
+const listing = object(
+  {
+    hash: text({ description: 'Hash of the whole listing.', max: 128 }),
+    count: integer({ description: 'How many functions the server lists.', min: 0, max: 1_000_000 }),
+    functions: list(
+      object(
+        {
+          name: text({ description: "The server's own name of it.", max: 128 }),
+          kind: choice(['ReadOnly', 'Additive', 'Destructive', 'Undeclared'], {
+            description: 'What its annotations say that it does.',
+          }),
+        },
+        { description: 'A function.' },
+      ),
+      {
+        description: `The functions, at most ${LISTED_FUNCTIONS_MAX} of them.`,
+        max: LISTED_FUNCTIONS_MAX,
+        merge: 'atomic',
+      },
+    ),
+  },
+  { description: 'What the server was last seen to list.' },
+);
+
+export const toolStatus = object(
+  {
+    ...statusFields,
+    id: optional(text({ description: "The Tool's name in configuration: `-` written as `_`.", max: NAME_MAX })),
+    source: optional(choice(['image', 'mcp', 'package', 'url'], { description: 'What runs.' })),
+    affinity: optional(choice(['node', 'any'], { description: 'Where its pods are.' })),
+    pods: optional(
+      object(
+        {
+          ready: integer({ description: 'Pods that take calls.', min: 0, max: 1_000_000 }),
+          desired: integer({ description: 'Pods that should.', min: 0, max: 1_000_000 }),
+        },
+        { description: 'Its pods.' },
+      ),
+    ),
+    listing: optional(listing),
+  },
+  { description: 'What is the case; written by the controller only.' },
+);
+
+export const tool = defineKind('Tool', {
+  plural: 'tools',
+  singular: 'tool',
+  shortNames: ['ozt'],
+  description: 'A tool: one MCP server in sandboxed pods of its own, made by a Plugin or applied by itself.',
+  spec: toolSpec,
+  status: toolStatus,
+  columns: [
+    { name: 'Id', type: 'string', path: '.status.id', description: 'Its name in configuration' },
+    {
+      name: 'Ready',
+      type: 'string',
+      path: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether it takes calls',
+    },
+    {
+      name: 'Reason',
+      type: 'string',
+      path: '.status.conditions[?(@.type=="Ready")].reason',
+      description: 'Why, or why not',
+    },
+    { name: 'Source', type: 'string', path: '.status.source', description: 'What runs' },
+    { name: 'Affinity', type: 'string', path: '.status.affinity', description: 'Where its pods are' },
+    { name: 'Functions', type: 'integer', path: '.status.listing.count', description: 'Functions that it lists' },
+    { name: 'Pods', type: 'integer', path: '.status.pods.ready', description: 'Pods that take calls' },
+    { name: 'Age', type: 'date', path: '.metadata.creationTimestamp', description: 'Time since it was made' },
+    {
+      name: 'Plugin',
+      type: 'string',
+      path: '.spec.plugin',
+      description: 'The Plugin that it is a part of',
+      wide: true,
+    },
+    { name: 'Listing', type: 'string', path: '.status.listing.hash', description: 'Hash of what it lists', wide: true },
+    {
+      name: 'Message',
+      type: 'string',
+      path: '.status.conditions[?(@.type=="Ready")].message',
+      description: 'Why, or why not, in words',
+      wide: true,
+    },
+  ],
+  rules: [
+    ...nameRules,
+    {
+      cel: "self.metadata.name != 'oz' && (has(self.spec.plugin) || !self.metadata.name.startsWith('oz0-'))",
+      test: ({ metadata, spec }) =>
+        metadata.name !== 'oz' && (spec.plugin !== undefined || !metadata.name.startsWith('oz0-')),
+      message:
+        'metadata.name: `oz` is for built-in functions, `oz0-` for plugins that the cluster admin lists as reviewed',
+    },
+    {
+      cel: '!has(self.spec.mcp) || has(self.spec.plugin)',
+      test: ({ spec }) => spec.mcp === undefined || spec.plugin !== undefined,
+      message: "mcp runs in a Plugin's image: declare the tool in a Plugin, or use image",
+      field: '.spec.mcp',
+    },
+  ],
+});
+
+export type Tool = z.output<typeof tool.schema>;
+export type ToolSpec = z.output<typeof toolSpec>;
+export type ToolStatus = z.output<typeof toolStatus>;
+
+/** `affinity` with its default, which depends on the source. */
+export function affinityOf({ affinity, url }: Pick<ToolSpec, 'affinity' | 'url'>): 'node' | 'any' {
+  return affinity ?? (url === undefined ? 'node' : 'any');
+}
