@@ -1,0 +1,3 @@
+module oz0.ai/launcher
+
+go 1.26
