@@ -295,9 +295,10 @@ func TestMoreInputThanTheWindowEndsTheConnection(t *testing.T) {
 	s := launch(t)
 	s.shell(`echo $$; exec sleep 1000`)
 	pid := number(t, string(s.expect(frameStdout)))
+	flooding := &sidecar{conn: s.conn}
 	go func() {
 		for range 4 {
-			s.send(frameStdin, strings.Repeat("x", 900_000))
+			flooding.send(frameStdin, strings.Repeat("x", 900_000))
 		}
 	}()
 	gone(t, pid)
