@@ -46,10 +46,13 @@ export async function run(program: string, args: readonly string[], options: Com
     interrupted().throwIfAborted();
     if (code === 0) return output.stdout;
     const said = options.log === undefined ? `: ${(output.stderr || output.stdout).trim().slice(-2000)}` : '';
-    throw new Failure(`${program} ${args.slice(0, 3).join(' ')} ${timedOut ? `took over ${seconds} s` : `ended with ${code}`}${said}`, {
-      hint: options.hint,
-      log: options.log,
-    });
+    throw new Failure(
+      `${program} ${args.slice(0, 3).join(' ')} ${timedOut ? `took over ${seconds} s` : `ended with ${code}`}${said}`,
+      {
+        hint: options.hint,
+        log: options.log,
+      },
+    );
   } catch (cause) {
     if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'ENOENT') throw cause;
     throw new Failure(`${program} is not installed`, { hint: options.hint ?? 'run `hack/cluster.ts doctor`' });
@@ -61,7 +64,11 @@ export async function run(program: string, args: readonly string[], options: Com
 }
 
 /** Whether the program ends well; for probes. */
-export async function succeeds(program: string, args: readonly string[], options: CommandOptions = {}): Promise<boolean> {
+export async function succeeds(
+  program: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<boolean> {
   try {
     await run(program, args, options);
     return true;

@@ -15,7 +15,9 @@ export function identify(pid: number): ProcessIdentity | undefined {
 
 export function isAlive(identity: ProcessIdentity): boolean {
   const stat = statOf(identity.pid);
-  return stat !== undefined && stat.state !== 'Z' && stat.startTime === identity.startTime && identity.bootId === bootId();
+  return (
+    stat !== undefined && stat.state !== 'Z' && stat.startTime === identity.startTime && identity.bootId === bootId()
+  );
 }
 
 /** Kills that very process; false when it has gone already. */

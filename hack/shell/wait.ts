@@ -13,7 +13,11 @@ export type Wait = {
 };
 
 /** Asks until the answer is something. What is thrown while asking is the reason given when time runs out. */
-export async function waitFor<T>(what: string, ask: () => Promise<T | undefined> | T | undefined, wait: Wait): Promise<T> {
+export async function waitFor<T>(
+  what: string,
+  ask: () => Promise<T | undefined> | T | undefined,
+  wait: Wait,
+): Promise<T> {
   const deadline = Date.now() + wait.timeoutSeconds * 1000;
   let cause: unknown;
   for (;;) {
