@@ -29,6 +29,8 @@ export interface ApplyOptions extends CallOptions {
   readonly fieldManager: string;
   /** Take over fields that another manager owns; only ever for objects of our own. */
   readonly force: boolean;
+  /** Fail with `conflict` when an object of this name exists already, whosever it is. */
+  readonly onlyCreate?: boolean;
 }
 
 export interface DeleteOptions extends CallOptions {
@@ -70,6 +72,8 @@ export interface ObjectView<T extends KubeObject = KubeObject> {
   /** Of one namespace, or of all; in no order. */
   readonly list: (namespace?: string) => readonly T[];
   readonly synced: () => boolean;
+  /** Every change up to this resourceVersion is in the view; undefined before the first list. */
+  readonly version: () => string | undefined;
 }
 
 export interface WatchRequest {
@@ -79,6 +83,8 @@ export interface WatchRequest {
   readonly fieldSelector?: string;
   /** Called after the view changed; what it throws is logged and goes no further. */
   readonly onChange: (change: Change) => void;
+  /** Called once, when the first list is whole and its changes were told. */
+  readonly onSynced: () => void;
   readonly signal: AbortSignal;
 }
 

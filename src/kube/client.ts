@@ -68,6 +68,12 @@ const TOKEN_REVIEW: Resource = {
   namespaced: false,
 };
 
+/**
+ * A version that no object has (etcd's first revision is empty), so that an apply to one that exists is a conflict, while one
+ * that does not exist is created: apply has no other way to say "create only".
+ */
+const NEVER = { resourceVersion: '1' };
+
 /** `source` undefined: as `loadConnection()`. Nothing is dialled before the first call. */
 export function createClient(source: ConnectionSource = loadConnection()): KubeClient {
   const http = createHttp(source);
@@ -111,7 +117,7 @@ export function createClient(source: ConnectionSource = loadConnection()): KubeC
         method: 'PATCH',
         path: objectPath(refOf(resource, value), subresource),
         query: { fieldManager: options.fieldManager, force: String(options.force) },
-        body: JSON.stringify(value),
+        body: JSON.stringify(options.onlyCreate ? { ...value, metadata: { ...value.metadata, ...NEVER } } : value),
         contentType: 'application/apply-patch+yaml',
       },
       options,

@@ -4,8 +4,10 @@ import type { Change, ObjectView } from '../engine/door.ts';
 import { compareVersions } from '../engine/resource-version.ts';
 
 export interface ObjectStore<T extends KubeObject> extends ObjectView<T> {
-  /** Everything there is now; the changes against what was held, with deletions first. */
-  readonly replaceAll: (objects: readonly T[]) => readonly Change<T>[];
+  /** Everything there is at that version; the changes against what was held, with deletions first. */
+  readonly replaceAll: (objects: readonly T[], version: string) => readonly Change<T>[];
+  /** All events up to this version were given. One that goes backwards is not followed. */
+  readonly reach: (version: string | undefined) => void;
   /** An object was created or changed. */
   readonly put: (object: T) => readonly Change<T>[];
   /** An object was deleted; `object` is its last form. */
@@ -14,7 +16,7 @@ export interface ObjectStore<T extends KubeObject> extends ObjectView<T> {
 
 export function createStore<T extends KubeObject = KubeObject>(): ObjectStore<T> {
   let held = new Map<string, T>();
-  let synced = false;
+  let version: string | undefined;
 
   return {
     get: (name, namespace) => held.get(storeKey(name, namespace)),
@@ -22,15 +24,19 @@ export function createStore<T extends KubeObject = KubeObject>(): ObjectStore<T>
       const all = [...held.values()];
       return namespace === undefined ? all : all.filter((object) => object.metadata.namespace === namespace);
     },
-    synced: () => synced,
-    replaceAll: (objects) => {
+    synced: () => version !== undefined,
+    version: () => version,
+    reach: (reached) => {
+      if (reached !== undefined && (compareVersions(reached, version) ?? 1) > 0) version = reached;
+    },
+    replaceAll: (objects, listed) => {
       const next = new Map(objects.map((object) => [keyOf(object), object]));
       const gone = [...held].flatMap(([key, object]) =>
         sameObject(next.get(key), object) ? [] : [{ type: 'deleted' as const, object }],
       );
       const rest = [...next].flatMap(([key, object]) => difference(sameObject(held.get(key), object), object));
       held = next;
-      synced = true;
+      version = listed;
       return [...gone, ...rest];
     },
     put: (object) => {

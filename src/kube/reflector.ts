@@ -9,7 +9,6 @@ import type { KubeObject, Resource } from '../engine/contract.ts';
 import type { Change, ListQuery, ObjectView } from '../engine/door.ts';
 import type { Log } from '../engine/log.ts';
 import { silentLog } from '../engine/log.ts';
-import { compareVersions } from '../engine/resource-version.ts';
 import type { KubeClient } from './client.ts';
 import { createStore } from './object-store.ts';
 import { systemClock } from './system-clock.ts';
@@ -25,6 +24,8 @@ export interface ReflectorOptions<T extends KubeObject = KubeObject> {
   readonly slim?: (object: KubeObject) => T;
   /** Called after the store has changed, once a change and in order; what it throws is logged and goes no further. */
   readonly onChange?: (change: Change<T>) => void;
+  /** Called once, when the first list is whole and its changes were told. */
+  readonly onSynced?: () => void;
   readonly signal: AbortSignal;
   readonly log?: Log;
   readonly clock?: Clock;
@@ -86,23 +87,25 @@ export function startReflector<T extends KubeObject = KubeObject>(options: Refle
   synced.promise.catch(() => {});
   let lastSeenMs = 0;
   let failures = 0;
+  let toldSynced = false;
 
   const seen = () => {
     lastSeenMs = clock.monotonicMs();
   };
 
   function tell(changes: readonly Change<T>[]): void {
-    for (const change of changes) {
-      try {
-        options.onChange?.(change);
-      } catch (error) {
-        log.error({ ...about, err: error, name: change.object.metadata.name }, 'a listener of a watch failed');
-      }
+    for (const change of changes) guarded(change.object.metadata.name, () => options.onChange?.(change));
+  }
+
+  function guarded(name: string, listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      log.error({ ...about, err: error, name }, 'a listener of a watch failed');
     }
   }
 
-  /** The version to watch from. */
-  async function list(): Promise<string> {
+  async function list(): Promise<void> {
     const objects: T[] = [];
     let next: string | undefined;
     let version = '';
@@ -117,14 +120,16 @@ export function startReflector<T extends KubeObject = KubeObject>(options: Refle
       next = page.continue;
       version = page.resourceVersion;
     } while (next !== undefined);
-    tell(store.replaceAll(objects));
-    synced.resolve();
-    return version;
+    tell(store.replaceAll(objects, version));
+    if (!toldSynced) {
+      toldSynced = true;
+      synced.resolve();
+      guarded('', () => options.onSynced?.());
+    }
   }
 
-  /** Reads one watch to its end; the version to resume from. Throws what ended it early, with that version. */
-  async function watchFrom(start: string): Promise<{ readonly version: string; readonly failure?: ApiError }> {
-    let version = start;
+  /** Reads one watch to its end; what ended it early, if anything. The store's version is where to resume. */
+  async function watchFrom(start: string): Promise<ApiError | undefined> {
     const ending = new AbortController();
     const end = () => ending.abort();
     signal.addEventListener('abort', end, { once: true });
@@ -154,17 +159,18 @@ export function startReflector<T extends KubeObject = KubeObject>(options: Refle
       });
       for await (const event of events) {
         if (event.type === 'BOOKMARK') {
-          version = later(version, event.resourceVersion);
+          store.reach(event.resourceVersion);
           continue;
         }
         const object = kept(event.object);
-        tell(event.type === 'DELETED' ? store.remove(object) : store.put(object));
-        version = later(version, event.object.metadata.resourceVersion);
+        const changes = event.type === 'DELETED' ? store.remove(object) : store.put(object);
+        store.reach(event.object.metadata.resourceVersion);
+        tell(changes);
       }
-      return { version };
+      return undefined;
     } catch (error) {
-      if (silent) return { version, failure: new ApiError('timeout', `Nothing was heard for ${limits.silenceMs} ms.`) };
-      if (error instanceof ApiError) return { version, failure: error };
+      if (silent) return new ApiError('timeout', `Nothing was heard for ${limits.silenceMs} ms.`);
+      if (error instanceof ApiError) return error;
       throw error;
     } finally {
       cancel();
@@ -195,16 +201,17 @@ export function startReflector<T extends KubeObject = KubeObject>(options: Refle
   }
 
   async function run(): Promise<void> {
-    let version: string | undefined;
+    let listed = false;
     while (!signal.aborted) {
       try {
-        version ??= await list();
+        if (!listed) await list();
+        listed = true;
         const startedMs = clock.monotonicMs();
-        const { version: reached, failure } = await watchFrom(version);
+        const failure = await watchFrom(store.version() ?? '0');
         if (signal.aborted) return;
         const healthy = clock.monotonicMs() - startedMs >= limits.healthyMs;
         if (healthy) failures = 0;
-        version = failure && mustList(failure) ? undefined : reached;
+        if (failure && mustList(failure)) listed = false;
         // A watch that ended in good order after a while is resumed at once; one that ends at once is not.
         if (failure || !healthy) await pause(failure);
       } catch (error) {
@@ -236,10 +243,4 @@ export function startReflector<T extends KubeObject = KubeObject>(options: Refle
 function mustList(failure: ApiError): boolean {
   if (failure.code === 'gone' || failure.code === 'invalid' || failure.code === 'malformed') return true;
   return failure.status === 504 && failure.reason === 'Timeout';
-}
-
-/** A version that goes backwards within a stream is not followed; one that cannot be compared is. */
-function later(version: string, next: string | undefined): string {
-  if (next === undefined) return version;
-  return (compareVersions(next, version) ?? 1) > 0 ? next : version;
 }
