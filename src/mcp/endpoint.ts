@@ -62,7 +62,7 @@ export interface EndpointOptions<Context> {
 
 export interface McpEndpoint {
   readonly handle: (req: IncomingMessage, res: ServerResponse) => void;
-  /** Ends the event streams of listeners gracefully; calls go on. */
+  /** Ends the event streams of listeners gracefully, and from now on each new one at once; calls go on. */
   readonly endStreams: () => void;
   /** Requests that are not answered yet. */
   readonly open: () => number;
@@ -90,6 +90,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
   /** Running requests of sessions, for `notifications/cancelled`; held no longer than they run. */
   const running = new Map<string, Set<AbortController>>();
 
+  let ending = false;
   const timer = setInterval(() => {
     for (const exchange of exchanges) exchange.tick();
   }, options.keepAliveMs ?? 15_000);
@@ -370,6 +371,10 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
     }
     exchange.stream();
     if (first !== undefined) exchange.notify(first);
+    if (ending) {
+      end();
+      return;
+    }
     let owed = false;
     const tell = (): void => {
       owed = !exchange.notify(changed);
@@ -405,6 +410,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
       });
     },
     endStreams: () => {
+      ending = true;
       for (const end of [...streams.values()]) end();
     },
     open: () => exchanges.size - streams.size,

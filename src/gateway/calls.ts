@@ -1,0 +1,192 @@
+/** The handler of the gateway's endpoints: lists, calls and tells of changes, for one caller at a time. */
+import { hash } from 'node:crypto';
+import type { Answer, McpHandler, ToolCall } from '../mcp/handler.ts';
+import { HEADER_MISMATCH, INVALID_PARAMS } from '../mcp/wire/errorCode.ts';
+import type { JsonObject } from '../mcp/wire/jsonrpc.ts';
+import { META_MISSING, META_PROGRESS_TOKEN, passableMeta } from '../mcp/wire/meta.ts';
+import { paramMismatch } from '../mcp/wire/paramHeader.ts';
+import { passedResult } from './answer.ts';
+import { type Attempted, attempt } from './attempt.ts';
+import type { Hops } from './hops.ts';
+import type { InFlight } from './limit.ts';
+import { principalKey } from './principal.ts';
+import type { CallOutcome, Recorder } from './record.ts';
+import { type Caller, decideFor, listFor, resolveName, type Target, type World } from './view.ts';
+import { notStartedResult, passedError, refusedResult, unknownFunction, unknownResult } from './wording.ts';
+
+export interface CallsOptions {
+  readonly world: World;
+  readonly hops: Hops;
+  readonly serverInfo: { readonly name: string; readonly version: string };
+  readonly perAgent: InFlight;
+  readonly perTool: InFlight;
+  readonly recorder: Recorder;
+  readonly maxAnswerBytes: number;
+  readonly dialWindowMs?: number;
+  /** Changes within this time are told once. */
+  readonly settleMs?: number;
+}
+
+export function createCalls(options: CallsOptions): McpHandler<Caller> {
+  const { world } = options;
+  return {
+    serverInfo: options.serverInfo,
+    listTools: (caller, cursor) => list(world, caller, cursor),
+    callTool: (caller, call) => serveCall(options, caller, call),
+    subscribe: (caller, onChange) => subscribe(options, caller, onChange),
+  };
+}
+
+/** The whole listing at once: it is bounded by what was granted, and a cursor of ours was never given out. */
+function list(world: World, caller: Caller, cursor: string | undefined): Answer {
+  if (cursor !== undefined) {
+    return { kind: 'error', error: { code: INVALID_PARAMS, message: 'Unknown cursor' } };
+  }
+  const { tools, missing } = listFor(world, caller);
+  const meta = missing.length === 0 ? {} : { _meta: { [META_MISSING]: missing } };
+  return { kind: 'result', result: { tools, ...meta } };
+}
+
+async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall): Promise<Answer> {
+  const { world, recorder } = options;
+  const startedMs = performance.now();
+  const target = resolveName(world, caller, call.name);
+  const end = (outcome: CallOutcome, reason: string, answer: Answer, attempted?: Attempted): Answer => {
+    const { namespace, serviceAccount, podUid } = caller.principal;
+    recorder.called({
+      namespace,
+      serviceAccount,
+      pod: podUid,
+      tool: target?.toolId,
+      function: target?.functionName,
+      outcome,
+      reason,
+      toolPod: attempted?.pod,
+      dials: attempted?.dials ?? 0,
+      durationMs: performance.now() - startedMs,
+    });
+    return answer;
+  };
+  const hidden = (reason: string): Answer =>
+    end('refused', reason, { kind: 'error', error: unknownFunction(call.name) });
+
+  if (target === undefined) return hidden('no-such-function');
+  const decision = decideFor(world, caller, target);
+  if (decision.do === 'refuse') {
+    if (decision.hidden) return hidden(decision.reason);
+    return end('refused', decision.reason, { kind: 'result', result: refusedResult(decision.reason) });
+  }
+  if (decision.do === 'run' && call.paramHeader !== undefined) {
+    const problem = paramMismatch(decision.listed.paramHeaders, call.arguments, call.paramHeader);
+    if (problem !== undefined) {
+      const error = { code: HEADER_MISMATCH, message: `Header mismatch: ${problem}` };
+      return end('refused', 'header-mismatch', { kind: 'error', error, status: 400 });
+    }
+  }
+
+  const leaveAgent = options.perAgent.enter(principalKey(caller.principal));
+  const leaveTool = options.perTool.enter(`${caller.principal.namespace}/${target.toolId}`);
+  try {
+    if (leaveAgent === undefined || leaveTool === undefined) {
+      return end('not-started', 'gateway-busy', { kind: 'result', result: notStartedResult('gateway-busy') });
+    }
+    const attempted = await attempt({
+      decide: () => decideFor(world, caller, target),
+      hops: options.hops,
+      ownNode: world.ownNode,
+      arguments: call.arguments,
+      meta: sentMeta(call),
+      signal: call.signal,
+      maxAnswerBytes: options.maxAnswerBytes,
+      ...(options.dialWindowMs === undefined ? {} : { dialWindowMs: options.dialWindowMs }),
+      ...(call.progress === undefined ? {} : { onNotification: progressOf(call) }),
+    });
+    return conclude(call, target, attempted, end);
+  } finally {
+    leaveAgent?.();
+    leaveTool?.();
+  }
+}
+
+function conclude(
+  call: ToolCall,
+  target: Target,
+  attempted: Attempted,
+  end: (outcome: CallOutcome, reason: string, answer: Answer, attempted: Attempted) => Answer,
+): Answer {
+  const { outcome } = attempted;
+  switch (outcome.kind) {
+    case 'answered': {
+      const result = passedResult(outcome.result);
+      if (result === undefined) {
+        return end('unknown', 'unreadable', { kind: 'result', result: unknownResult('unreadable') }, attempted);
+      }
+      return end(result['isError'] === true ? 'tool-error' : 'ok', 'none', { kind: 'result', result }, attempted);
+    }
+    case 'error':
+      return end('error', 'answered', { kind: 'error', error: passedError(outcome.error) }, attempted);
+    case 'not-started':
+      return end(
+        'not-started',
+        outcome.reason,
+        { kind: 'result', result: notStartedResult(outcome.reason) },
+        attempted,
+      );
+    case 'unknown':
+      return end('unknown', outcome.reason, { kind: 'result', result: unknownResult(outcome.reason) }, attempted);
+    case 'refused': {
+      const { decision } = outcome;
+      const answer: Answer = decision.hidden
+        ? { kind: 'error', error: unknownFunction(call.name) }
+        : { kind: 'result', result: refusedResult(decision.reason) };
+      return end('refused', decision.reason, answer, attempted);
+    }
+    case 'cancelled': {
+      const reason = outcome.sent ? 'after-sending' : 'before-sending';
+      return end('cancelled', reason, { kind: 'error', error: unknownFunction(target.functionName) }, attempted);
+    }
+  }
+}
+
+/** Our token, not the agent's: the tool's progress comes back on the stream of this call alone. */
+function sentMeta(call: ToolCall): JsonObject {
+  const passed = passableMeta(call.meta);
+  return call.progress === undefined ? passed : { ...passed, [META_PROGRESS_TOKEN]: 'call' };
+}
+
+function progressOf(call: ToolCall): (method: string, params: JsonObject) => void {
+  return (method, params) => {
+    if (method !== 'notifications/progress') return;
+    const { progress, total, message } = params;
+    if (typeof progress !== 'number') return;
+    call.progress?.({
+      progress,
+      ...(typeof total === 'number' ? { total } : {}),
+      ...(typeof message === 'string' ? { message: message.slice(0, 1_024) } : {}),
+    });
+  };
+}
+
+/** Tells of a change only where this caller's own listing differs from what it was last told. */
+function subscribe(options: CallsOptions, caller: Caller, onChange: () => void): () => void {
+  const { world } = options;
+  const { namespace } = caller.principal;
+  const see = (): string => hash('sha256', JSON.stringify(listFor(world, caller).tools), 'base64');
+  let seen = see();
+  let timer: NodeJS.Timeout | undefined;
+  const check = (): void => {
+    timer = undefined;
+    const now = see();
+    if (now === seen) return;
+    seen = now;
+    onChange();
+  };
+  const wake = (changed: string): void => {
+    if (changed === namespace) timer ??= setTimeout(check, options.settleMs ?? 100);
+  };
+  const stops = [world.catalog.onChange(wake), world.listings.onChange(wake)];
+  return () => {
+    clearTimeout(timer);
+    for (const stop of stops) stop();
+  };
+}

@@ -1,0 +1,112 @@
+/**
+ * What is configured, as seen through watches: agents, tools and their routes, each object compiled by itself. Tells its
+ * listeners which namespace changed. Knows nothing of how it is filled; whether it is whole is its filler's affair.
+ */
+import { toolName } from '../../domain/naming.ts';
+import type { KubeObject } from '../../engine/contract.ts';
+import { type CompiledAgent, compileAgent, type Grants, unionGrants } from './agent.ts';
+import { type Route, routesOfPod, routesOfSlice, type ToolRoutes } from './route.ts';
+import { type CompiledTool, compileTool } from './tool.ts';
+
+export type CatalogKind = 'Agent' | 'Tool' | 'Pod' | 'EndpointSlice';
+
+export interface Catalog {
+  readonly put: (kind: CatalogKind, object: KubeObject) => void;
+  readonly remove: (kind: CatalogKind, object: KubeObject) => void;
+  /** What a ServiceAccount may do; undefined where no Agent names it. */
+  readonly grants: (namespace: string, serviceAccount: string) => Grants | undefined;
+  /** By id, within a namespace: another's tools do not exist. */
+  readonly tool: (namespace: string, id: string) => CompiledTool | undefined;
+  readonly tools: () => readonly CompiledTool[];
+  /** Pods of this node for a `node` tool, endpoints anywhere for an `any` tool. */
+  readonly routes: (tool: CompiledTool) => readonly Route[];
+  /** Called after a change, with the namespace. Returns how to stop. */
+  readonly onChange: (listener: (namespace: string) => void) => () => void;
+}
+
+export function createCatalog(): Catalog {
+  const agents = new Map<string, Map<string, CompiledAgent>>();
+  const tools = new Map<string, CompiledTool>();
+  const pods = new Map<string, ToolRoutes>();
+  const slices = new Map<string, ToolRoutes>();
+  const listeners = new Set<(namespace: string) => void>();
+  const grantsKept = new Map<string, Grants | undefined>();
+  const routesKept = new Map<string, readonly Route[]>();
+
+  const collect = (from: ReadonlyMap<string, ToolRoutes>, tool: CompiledTool): readonly Route[] => {
+    // By pod: an endpoint may be in two slices while one replaces the other.
+    const byPod = new Map<string, Route>();
+    for (const entry of from.values()) {
+      if (entry.namespace !== tool.namespace || entry.tool !== tool.name) continue;
+      for (const route of entry.routes) byPod.set(route.podUid, route);
+    }
+    return [...byPod.values()].sort((a, b) => (a.podUid < b.podUid ? -1 : 1));
+  };
+
+  const change = (kind: CatalogKind, object: KubeObject, present: boolean): void => {
+    const { namespace = '', name } = object.metadata;
+    const key = `${namespace}/${name}`;
+    switch (kind) {
+      case 'Agent': {
+        const compiled = present ? compileAgent(object) : undefined;
+        const known = agents.get(namespace) ?? new Map<string, CompiledAgent>();
+        if (compiled === undefined) known.delete(name);
+        else known.set(name, compiled);
+        agents.set(namespace, known);
+        grantsKept.clear();
+        break;
+      }
+      case 'Tool':
+        replace(tools, key, present ? compileTool(object) : undefined);
+        routesKept.delete(key);
+        break;
+      default: {
+        const kept = kind === 'Pod' ? pods : slices;
+        const routes = kind === 'Pod' ? routesOfPod(object) : routesOfSlice(object);
+        replace(kept, key, present ? routes : undefined);
+        if (routes !== undefined) routesKept.delete(`${routes.namespace}/${routes.tool}`);
+      }
+    }
+    for (const listener of [...listeners]) listener(namespace);
+  };
+
+  return {
+    put: (kind, object) => change(kind, object, true),
+    remove: (kind, object) => change(kind, object, false),
+    grants: (namespace, serviceAccount) => {
+      const key = `${namespace}/${serviceAccount}`;
+      if (grantsKept.has(key)) return grantsKept.get(key);
+      const own = [...(agents.get(namespace)?.values() ?? [])].filter((agent) =>
+        agent.serviceAccounts.includes(serviceAccount),
+      );
+      const grants = own.length === 0 ? undefined : unionGrants(own.map((agent) => agent.grants));
+      // Only what is granted is kept, so that callers nobody knows take no memory.
+      if (grants !== undefined) grantsKept.set(key, grants);
+      return grants;
+    },
+    tool: (namespace, id) => {
+      const tool = tools.get(`${namespace}/${toolName(id)}`);
+      // An id spelt with `-` names no tool.
+      return tool?.id === id ? tool : undefined;
+    },
+    tools: () => [...tools.values()],
+    routes: (tool) => {
+      const key = `${tool.namespace}/${tool.name}`;
+      let routes = routesKept.get(key);
+      if (routes === undefined) {
+        routes = collect(tool.affinity === 'node' ? pods : slices, tool);
+        routesKept.set(key, routes);
+      }
+      return routes;
+    },
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+function replace<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}

@@ -1,0 +1,53 @@
+/** The gateway's settings, from its environment: all mistakes named at once. */
+
+import { PORT_TLS } from '../domain/naming.ts';
+import { ConfigurationError, type Environment } from '../runtime/configuration.ts';
+
+export interface Settings {
+  readonly namespace: string;
+  readonly ownNode: string;
+  readonly trustDomain: string;
+  /** Edge, for its signer. */
+  readonly edge: { readonly host: string; readonly port: number };
+  readonly trustFile: string;
+  readonly tokenFile: string;
+  readonly port: number;
+  /** Origins of browsers that may call. */
+  readonly allowedOrigins: ReadonlySet<string>;
+  /** After SIGTERM: how long new calls are still taken, until no Service leads here any more. */
+  readonly lingerMs: number;
+  /** After that: how long running calls may go on. */
+  readonly drainMs: number;
+}
+
+/** @throws ConfigurationError that names each variable that is missing or wrong */
+export function readSettings(environment: Environment): Settings {
+  const problems: string[] = [];
+  const text = (name: string, unset?: string): string => {
+    // An empty variable is what a chart writes for an unset value.
+    const value = environment[name] || unset;
+    if (value === undefined) problems.push(`  ${name}: is missing`);
+    return value ?? '';
+  };
+  const whole = (name: string, unset: number, max: number): number => {
+    const value = Number(environment[name] || unset);
+    if (Number.isInteger(value) && value >= 0 && value <= max) return value;
+    problems.push(`  ${name}: must be a whole number from 0 to ${max}`);
+    return unset;
+  };
+  const namespace = text('OZ0_NAMESPACE');
+  const settings: Settings = {
+    namespace,
+    ownNode: text('OZ0_NODE'),
+    trustDomain: text('OZ0_TRUST_DOMAIN'),
+    edge: { host: text('OZ0_EDGE_HOST', `oz0-edge.${namespace}.svc`), port: whole('OZ0_EDGE_PORT', 443, 65_535) },
+    trustFile: text('OZ0_TRUST_FILE', '/oz0/trust/ca.crt'),
+    tokenFile: text('OZ0_TOKEN_FILE', '/oz0/identity/token'),
+    port: whole('OZ0_PORT', PORT_TLS, 65_535),
+    allowedOrigins: new Set((environment['OZ0_ALLOWED_ORIGINS'] ?? '').split(',').filter((origin) => origin !== '')),
+    lingerMs: whole('OZ0_LINGER_MS', 5_000, 60_000),
+    drainMs: whole('OZ0_DRAIN_MS', 600_000, 600_000),
+  };
+  if (problems.length === 0) return settings;
+  throw new ConfigurationError(`These environment variables are missing or wrong:\n${problems.join('\n')}`);
+}

@@ -1,0 +1,158 @@
+/**
+ * What one caller sees now: its granted functions under the names of its endpoint, and what it was granted but cannot be
+ * offered. Every function goes through the one decision. Pure but for the lookups that it is given.
+ */
+import { modelName } from '../domain/naming.ts';
+import type { JsonObject } from '../mcp/wire/jsonrpc.ts';
+import type { Catalog } from './catalog/catalog.ts';
+import type { CompiledTool } from './catalog/tool.ts';
+import { type Decision, decide } from './decide.ts';
+import type { Listing } from './listing/listing.ts';
+import type { Listings } from './listing/listings.ts';
+import type { Principal } from './principal.ts';
+
+/** An agent's functions together, or those of one tool under the server's own names. */
+export type Endpoint = { readonly kind: 'all' } | { readonly kind: 'tool'; readonly toolName: string };
+
+export interface Caller {
+  readonly principal: Principal;
+  readonly endpoint: Endpoint;
+}
+
+export interface World {
+  readonly catalog: Catalog;
+  readonly listings: Listings;
+  readonly ownNode: string;
+}
+
+export interface Target {
+  readonly toolId: string;
+  readonly functionName: string;
+}
+
+/** A granted tool, or functions of one, that a listing leaves out. Names only what the caller's grants name. */
+export interface Missing {
+  readonly tool: string;
+  readonly function?: string;
+  readonly reason: string;
+}
+
+/** Every tool that a caller's grants name at its endpoint, in a stable order. */
+function grantedTools(world: World, caller: Caller): readonly string[] {
+  const { namespace, serviceAccount } = caller.principal;
+  const ids = [...(world.catalog.grants(namespace, serviceAccount)?.keys() ?? [])].sort();
+  const { endpoint } = caller;
+  return endpoint.kind === 'all' ? ids : ids.filter((id) => id === idOfEndpoint(world, caller));
+}
+
+/** The id of the tool of a tool's endpoint; undefined where there is none of that name. */
+function idOfEndpoint(world: World, { endpoint, principal }: Caller): string | undefined {
+  if (endpoint.kind === 'all') return undefined;
+  const id = endpoint.toolName.replaceAll('-', '_');
+  return world.catalog.tool(principal.namespace, id)?.name === endpoint.toolName ? id : undefined;
+}
+
+/** Whether anything of this tool was granted; what was not granted has no endpoint. */
+export function hasEndpoint(world: World, caller: Caller): boolean {
+  return caller.endpoint.kind === 'all' || grantedTools(world, caller).length > 0;
+}
+
+export function decideFor(world: World, caller: Caller, target: Target): Decision {
+  const { namespace, serviceAccount, node } = caller.principal;
+  const tool = world.catalog.tool(namespace, target.toolId);
+  return decide({
+    grants: world.catalog.grants(namespace, serviceAccount),
+    toolId: target.toolId,
+    functionName: target.functionName,
+    tool,
+    listing: tool === undefined ? undefined : world.listings.of(tool),
+    routes: tool === undefined ? [] : world.catalog.routes(tool),
+    callerNode: node,
+    ownNode: world.ownNode,
+  });
+}
+
+export interface View {
+  readonly tools: readonly JsonObject[];
+  readonly missing: readonly Missing[];
+}
+
+export function listFor(world: World, caller: Caller): View {
+  const tools: JsonObject[] = [];
+  const missing: Missing[] = [];
+  for (const toolId of grantedTools(world, caller)) {
+    const { namespace, serviceAccount } = caller.principal;
+    const granted = world.catalog.grants(namespace, serviceAccount)?.get(toolId);
+    const tool = world.catalog.tool(namespace, toolId);
+    const listing = tool === undefined ? undefined : world.listings.of(tool);
+    const named = granted === undefined || granted === 'every' ? [] : [...granted];
+    const known = [...(listing?.functions.keys() ?? []), ...(listing?.heldBack.keys() ?? [])];
+    const names = new Set(granted === 'every' ? known : named);
+    // A tool of which nothing is known is asked about as a whole.
+    if (granted === 'every' && listing === undefined) names.add('*');
+    const reasons = new Map<string, string[]>();
+    for (const functionName of [...names].sort()) {
+      const decision = decideFor(world, caller, { toolId, functionName });
+      if (decision.do === 'run') {
+        const { definition } = decision.listed;
+        tools.push({ name: shownName(caller.endpoint, toolId, functionName), ...definition });
+      } else if (decision.reason !== 'not-granted' && decision.reason !== 'no-agent') {
+        reasons.set(decision.reason, [...(reasons.get(decision.reason) ?? []), functionName]);
+      }
+    }
+    for (const [reason, functions] of reasons) missing.push(...sumUp(toolId, reason, functions));
+  }
+  return { tools, missing };
+}
+
+/** What stops a whole tool is said once; what stops a function, for each. */
+function sumUp(tool: string, reason: string, functions: readonly string[]): readonly Missing[] {
+  const ofFunction = reason === 'held-back' || reason === 'no-such-function';
+  return ofFunction ? functions.map((name) => ({ tool, function: name, reason })) : [{ tool, reason }];
+}
+
+function shownName(endpoint: Endpoint, toolId: string, functionName: string): string {
+  return endpoint.kind === 'tool' ? functionName : modelName(toolId, functionName);
+}
+
+/**
+ * The function that a name means to this caller. Names are compared whole with those that its tools have, never cut
+ * apart. Where a granted tool was not listed yet, its functions are known from the grant alone.
+ */
+export function resolveName(world: World, caller: Caller, name: string): Target | undefined {
+  const { namespace } = caller.principal;
+  for (const toolId of grantedTools(world, caller)) {
+    const tool = world.catalog.tool(namespace, toolId);
+    if (tool === undefined) continue;
+    const functionName = nameOf(world, caller.endpoint, tool, name);
+    if (functionName !== undefined) return { toolId, functionName };
+  }
+  return undefined;
+}
+
+/** The server's name for a shown name, or undefined. */
+function nameOf(world: World, endpoint: Endpoint, tool: CompiledTool, shown: string): string | undefined {
+  const listing = world.listings.of(tool);
+  if (listing === undefined) return unlisted(endpoint, tool.id, shown);
+  if (endpoint.kind === 'all') return tableOf(listing, tool.id).get(shown);
+  return listing.functions.has(shown) || listing.heldBack.has(shown) ? shown : undefined;
+}
+
+/** Model name → the server's, made once for each listing. */
+const tables = new WeakMap<Listing, ReadonlyMap<string, string>>();
+
+function tableOf(listing: Listing, toolId: string): ReadonlyMap<string, string> {
+  let table = tables.get(listing);
+  if (table === undefined) {
+    const names = [...listing.functions.keys(), ...listing.heldBack.keys()];
+    table = new Map(names.map((name) => [modelName(toolId, name), name]));
+    tables.set(listing, table);
+  }
+  return table;
+}
+
+function unlisted(endpoint: Endpoint, toolId: string, name: string): string | undefined {
+  if (endpoint.kind === 'tool') return name;
+  // Ids hold no `__`, so a name begins with at most one of them.
+  return name.startsWith(`${toolId}__`) ? name.slice(toolId.length + 2) : undefined;
+}

@@ -1,0 +1,84 @@
+/** Fills the catalog from the API server: agents and tools of all namespaces, this node's tool pods, tools' endpoints. */
+import { API_GROUP_VERSION, LABEL_TOOL } from '../domain/naming.ts';
+import type { KubeObject, Resource } from '../engine/contract.ts';
+import type { Log } from '../engine/log.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { type Reflector, startReflector } from '../kube/reflector.ts';
+import type { Catalog, CatalogKind } from './catalog/catalog.ts';
+
+export interface Watching {
+  /** Whether every set was seen whole: absence means nothing before. */
+  readonly synced: () => boolean;
+  readonly ended: Promise<void>;
+}
+
+export interface WatchOptions {
+  readonly client: KubeClient;
+  readonly catalog: Catalog;
+  readonly ownNode: string;
+  readonly signal: AbortSignal;
+  readonly log: Log;
+}
+
+const POD: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
+const AGENT: Resource = { apiVersion: API_GROUP_VERSION, kind: 'Agent', plural: 'agents', namespaced: true };
+const TOOL: Resource = { apiVersion: API_GROUP_VERSION, kind: 'Tool', plural: 'tools', namespaced: true };
+const SLICE: Resource = {
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  plural: 'endpointslices',
+  namespaced: true,
+};
+
+export function watchCatalog(options: WatchOptions): Watching {
+  const { client, catalog, ownNode, signal, log } = options;
+  const follow = (
+    kind: CatalogKind,
+    resource: Resource,
+    select: { labelSelector?: string; fieldSelector?: string } = {},
+  ): Reflector =>
+    startReflector({
+      client,
+      resource,
+      ...select,
+      signal,
+      log,
+      onChange: (change) => {
+        if (change.type === 'deleted') catalog.remove(kind, change.object);
+        else catalog.put(kind, change.object);
+      },
+      ...(kind === 'Pod' ? { slim: slimPod } : {}),
+    });
+  const reflectors = [
+    follow('Agent', AGENT),
+    follow('Tool', TOOL),
+    follow('Pod', POD, { labelSelector: LABEL_TOOL, fieldSelector: `spec.nodeName=${ownNode}` }),
+    // Slices carry the labels of their Service, which only the controller may set so.
+    follow('EndpointSlice', SLICE, { labelSelector: LABEL_TOOL }),
+  ];
+  return {
+    synced: () => reflectors.every((reflector) => reflector.store.synced()),
+    ended: Promise.all(reflectors.map((reflector) => reflector.ended)).then(() => {}),
+  };
+}
+
+/** A pod's route needs its address, node and readiness; the rest of it is most of its size. */
+function slimPod(pod: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, labels, deletionTimestamp } = pod.metadata;
+  const spec = pod['spec'] as { nodeName?: unknown } | undefined;
+  const status = pod['status'] as { podIP?: unknown; conditions?: unknown } | undefined;
+  return {
+    apiVersion: pod.apiVersion,
+    kind: pod.kind,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(labels === undefined ? {} : { labels }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    },
+    spec: { nodeName: spec?.nodeName },
+    status: { podIP: status?.podIP, conditions: status?.conditions },
+  };
+}

@@ -1,0 +1,69 @@
+/** What a model is told where there is no answer of the tool: what happened, what it means, what to do. Pure. */
+
+import type { LostReason } from '../mcp/hop.ts';
+import { INVALID_PARAMS, passableCode } from '../mcp/wire/errorCode.ts';
+import type { JsonObject, RpcError } from '../mcp/wire/jsonrpc.ts';
+import { META_OUTCOME, META_REASON } from '../mcp/wire/meta.ts';
+import type { AttemptOutcome } from './attempt.ts';
+import type { ToldReason } from './decide.ts';
+
+export type NotStarted = Extract<AttemptOutcome, { kind: 'not-started' }>['reason'] | 'gateway-busy';
+
+const NOT_STARTED: Readonly<Record<NotStarted, string>> = {
+  busy: 'The tool is busy: it runs as many calls as it may. The call was not made; try again later.',
+  'gateway-busy': 'Too many calls of this agent or to this tool are running. The call was not made; try again later.',
+  draining: 'The tool is being replaced. The call was not made; try again in a moment.',
+  down: 'The tool is down. The call was not made.',
+  'not-ready': 'The tool is not ready. The call was not made; try again in a moment.',
+  'not-listed': 'The tool has not said yet what it offers. The call was not made; try again in a moment.',
+  'no-pod': 'The tool does not run now. The call was not made; try again in a moment.',
+  unreachable: 'The tool cannot be reached. The call was not made; try again in a moment.',
+};
+
+const REFUSED: Readonly<Record<ToldReason, string>> = {
+  'tool-broken': 'The Tool object cannot be read. The call was not made; whoever runs the tool must mend it.',
+  'other-node':
+    'This tool runs calls only on the node of the agent that makes them, and this is another node. The call was not made.',
+  'held-back':
+    'The definition of this function is not valid. The call was not made; whoever runs the tool must mend it.',
+};
+
+const UNKNOWN: Readonly<Record<LostReason, string>> = {
+  timeout: 'it ran longer than it may and was stopped',
+  'process-ended': "the tool's process ended while it ran",
+  connection: 'the connection broke while it ran',
+  unreadable: 'its answer cannot be read',
+  'too-large': 'its answer is larger than may be passed on',
+};
+
+/** An error result for the model: not a protocol error, so that it can try something else. */
+export function notStartedResult(reason: NotStarted): JsonObject {
+  return told(NOT_STARTED[reason], { [META_OUTCOME]: 'not-started', [META_REASON]: reason });
+}
+
+export function refusedResult(reason: ToldReason): JsonObject {
+  return told(REFUSED[reason], { [META_OUTCOME]: 'not-started', [META_REASON]: reason });
+}
+
+export function unknownResult(reason: LostReason): JsonObject {
+  const text = `The outcome of this call is unknown: ${UNKNOWN[reason]}. It may have taken effect, or not. It was not made again; check before calling it again.`;
+  return told(text, { [META_OUTCOME]: 'unknown', [META_REASON]: reason });
+}
+
+function told(text: string, meta: JsonObject): JsonObject {
+  return { content: [{ type: 'text', text }], isError: true, _meta: meta };
+}
+
+const MAX_NAME_CHARS = 128;
+
+/** The one answer for a function that is hidden and one that does not exist. */
+export function unknownFunction(name: string): RpcError {
+  return { code: INVALID_PARAMS, message: `Unknown tool: ${name.slice(0, MAX_NAME_CHARS)}` };
+}
+
+const MAX_MESSAGE_CHARS = 4_096;
+
+/** An error that the tool answered, as it may be passed on; its data stays behind, since nobody here read it. */
+export function passedError(error: RpcError): RpcError {
+  return { code: passableCode(error.code), message: error.message.slice(0, MAX_MESSAGE_CHARS) };
+}
