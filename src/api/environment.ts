@@ -17,7 +17,7 @@ const RUNTIME_PATTERN =
  */
 const MODEL_URL_PATTERN =
   '^https?://(([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?[.])+[A-Za-z][A-Za-z0-9-]*|([1-9][0-9]{0,2})([.](0|[1-9][0-9]{0,2})){3})(:[0-9]{1,5})?(/[!-~]*)?$';
-const LOOPBACK_PATTERN = '^https?://(127[.]|([^/:]*[.])?local(host|domain)([:/]|$))';
+const LOOPBACK_PATTERN = '^https?://(127([.][0-9]+){3}([:/]|$)|([^/:]*[.])?local(host|domain)([:/]|$))';
 
 const MODEL_URL = new RegExp(MODEL_URL_PATTERN);
 const LOOPBACK = new RegExp(LOOPBACK_PATTERN);
