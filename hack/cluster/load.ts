@@ -48,7 +48,7 @@ type Index = { manifests?: { digest: string; annotations?: Record<string, string
 async function readArchive(path: string): Promise<Archive> {
   let index: Index = {};
   try {
-    index = JSON.parse(await run('tar', ['-xOf', path, 'index.json'])) as Index;
+    index = JSON.parse(await run('tar', ['-xOf', path, '--no-anchored', 'index.json'])) as Index;
   } catch (cause) {
     if (!(await run('tar', ['-tf', path])).split('\n').includes('manifest.json')) {
       throw new Failure(`${path} is no archive of an image`, { cause });

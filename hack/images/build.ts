@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder, contentKey } from '../shell/cache.ts';
+import { run } from '../shell/command.ts';
 import { Failure } from '../shell/failure.ts';
 import { withLock } from '../shell/lock.ts';
 import { step } from '../shell/steps.ts';
@@ -12,15 +13,26 @@ import { copyOwnFiles } from './staging.ts';
 export type BuiltImage = { name: string; reference: string; archive: string };
 
 const folder = join(cacheFolder, 'images');
+/** Raised when archives are written in another way. */
+const archiveFormat = '2';
 
 /** Builds what is missing of the named images, the images they are made from first. */
 export async function buildImages(names: readonly string[]): Promise<BuiltImage[]> {
   const by = await engine();
   return await withLock(join(cacheFolder, 'images.lock'), 1800, async () => {
     const built: BuiltImage[] = [];
-    for (const name of names) built.push(await ensure(find(name), by));
+    for (const name of names) {
+      const image = find(name);
+      if (image.script !== undefined) await run(process.execPath, [image.script], { timeoutSeconds: 600 });
+      built.push(await ensure(image, by));
+    }
     return built;
   });
+}
+
+/** A name of the image as it is now, that will never mean another: what asks for it gets this one or none. */
+export async function pinnedReference(name: string): Promise<string> {
+  return keyedName(find(name), await engine());
 }
 
 /** The archive an image has, or would have; undefined where its parts are not there yet. */
@@ -78,7 +90,7 @@ function keyOf(image: Image, by: Engine): string {
   const files = readdirSync(own).filter((name) => name !== 'node_modules');
   const base = typeof image.base === 'string' ? keyOf(find(image.base), by) : JSON.stringify(image.base ?? '');
   return contentKey([
-    ...[image.reference, by, process.arch, base],
+    ...[archiveFormat, image.reference, by, process.arch, base],
     ...files.flatMap((name) => [name, readFileSync(join(own, name))]),
     ...(image.staging?.(by) ?? []).map((part) => part.key()),
   ]);

@@ -17,6 +17,8 @@ export type Image = {
   reference: string;
   /** The image it is made from: one of ours, or where Docker runs a public one. */
   base?: string | { docker: string };
+  /** A script that makes the files which are staged; run each time, so that no image is older than its source. */
+  script?: string;
   staging?: (engine: Engine) => Staging[];
 };
 
@@ -39,16 +41,6 @@ const images: readonly Image[] = [
     base: { docker: 'node:24-bookworm-slim' },
     staging: (engine) => [nodeRuntime(engine)],
   },
-  {
-    name: 'operator',
-    reference: 'oz0.local/operator:dev',
-    base: 'node-base',
-    staging: () => [
-      file(dist('operator.mjs'), 'app/operator.mjs', 'run `npm run build`'),
-      file(dist('sidecar.mjs'), 'app/sidecar.mjs', 'run `npm run build`'),
-      file(dist('launcher'), 'app/launcher', 'run `npm run build`'),
-    ],
-  },
   { name: 'probe', reference: 'oz0.local/probe:dev', base: 'node-base' },
   { name: 'agent', reference: 'oz0.local/agent:dev', base: 'node-base', staging: () => [npmPackages('agent')] },
   npmTool('tool-everything', '@modelcontextprotocol/server-everything'),
@@ -64,6 +56,17 @@ const images: readonly Image[] = [
     reference: `oz0.local/tool-time:${packageVersion('tool-time', 'mcp-server-time')}`,
     base: 'python-base',
     staging: () => [pythonPackages('tool-time')],
+  },
+  {
+    name: 'operator',
+    reference: 'oz0.local/operator:dev',
+    base: 'node-base',
+    script: join(import.meta.dirname, '..', 'build.ts'),
+    staging: () => [
+      file(dist('operator.mjs'), 'app/operator.mjs'),
+      file(dist('sidecar.mjs'), 'app/sidecar.mjs'),
+      file(dist('launcher'), 'app/launcher'),
+    ],
   },
 ];
 

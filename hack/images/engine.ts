@@ -1,5 +1,5 @@
 /** The two ways to build an image: Docker where it runs, else buildah, which needs neither a daemon nor a registry. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder } from '../shell/cache.ts';
 import { run, succeeds } from '../shell/command.ts';
@@ -9,7 +9,7 @@ export type Engine = 'docker' | 'buildah';
 export type Build = {
   dockerfile: string;
   context: string;
-  /** Names for the result; the last one goes into the archive. */
+  /** Names for the result; all of them are in the archive. */
   tags: readonly string[];
   base?: string;
   archive: string;
@@ -27,19 +27,23 @@ export async function build(by: Engine, { dockerfile, context, tags, base, archi
   const options = ['--file', dockerfile, ...tags.flatMap((tag) => ['--tag', tag])];
   if (base !== undefined) options.push('--build-arg', `BASE=${base}`);
   const half = `${archive}.half`;
-  rmSync(half, { force: true });
-  const name = tags.at(-1) ?? '';
+  rmSync(half, { recursive: true, force: true });
   const limits = { log, timeoutSeconds: 900 };
   if (by === 'docker') {
     await run('docker', ['build', ...options, context], limits);
-    await run('docker', ['save', '--output', half, name], limits);
-  } else {
-    // chroot: the build needs no namespaces of its own, so it runs inside a container too.
-    await run('buildah', [...storage, 'build', '--isolation=chroot', '--pull-never', ...options, context], limits);
-    // Not compressed: nothing is sent anywhere, and both writing and loading are several times faster.
-    await run('buildah', [...storage, 'push', '--disable-compression', name, `oci-archive:${half}:${name}`], limits);
+    await run('docker', ['save', '--output', half, ...tags], limits);
+    renameSync(half, archive);
+    return;
   }
-  await run('mv', [half, archive]);
+  // chroot: the build needs no namespaces of its own, so it runs inside a container too.
+  await run('buildah', [...storage, 'build', '--isolation=chroot', '--pull-never', ...options, context], limits);
+  // By way of a folder, since an archive takes one name only; the second name costs nothing there.
+  const layout = `${archive}.layout`;
+  rmSync(layout, { recursive: true, force: true });
+  for (const tag of tags) await run('buildah', [...storage, 'push', tag, `oci:${layout}:${tag}`], limits);
+  await run('tar', ['-cf', half, '-C', layout, '.'], limits);
+  rmSync(layout, { recursive: true });
+  renameSync(half, archive);
 }
 
 /** Whether the engine has the image, so that another can be made from it. */

@@ -24,10 +24,10 @@ export type Staging = {
 const imageFolder = (name: string): string => join(import.meta.dirname, name);
 
 /** A single file, as it is. */
-export function file(source: string, target: string, hint?: string): Staging {
+export function file(source: string, target: string): Staging {
   return {
     key: () => {
-      if (!existsSync(source)) throw new Failure(`${source} does not exist`, { hint });
+      if (!existsSync(source)) throw new Failure(`${source} does not exist`);
       return `${target} ${fileKey(source)}`;
     },
     stage: async (context) => {

@@ -1,0 +1,232 @@
+/** What the probe can be asked to do. Every answer is JSON as text; what fails is a tool error with the system's code. */
+import { createSocket } from 'node:dgram';
+import { lookup, Resolver } from 'node:dns/promises';
+import { appendFileSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+
+const text = { type: 'string' };
+const number = { type: 'number' };
+const reads = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
+const writes = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false };
+const asksWorld = { ...reads, openWorldHint: true };
+
+/** Changed by changeListing: a server whose listing is not what it was. */
+let suffix = process.env.PROBE_SUFFIX ?? '';
+
+export const functions = {
+  echo: define('Returns its arguments.', reads, { text }, (args) => args),
+  environ: define('The environment of this process.', reads, {}, () => process.env),
+  processes: define('Every process that can be seen, with command line and environment.', reads, {}, processes),
+  mounts: define('What is mounted.', reads, {}, () => lines('/proc/self/mountinfo')),
+  capabilities: define('User, groups, capabilities, seccomp of this process.', reads, {}, capabilities),
+  limits: define("The cgroup's limits, as far as they can be seen.", reads, {}, limits),
+  listFiles: define('The entries of a folder.', reads, { path: text }, ({ path }) =>
+    readdirSync(path).map((name) => entry(path, name)),
+  ),
+  readFile: define('The text of a file.', reads, { path: text }, ({ path }) => readFileSync(path, 'utf8')),
+  writeFile: define(
+    'Writes a file.',
+    writes,
+    { path: text, text },
+    ({ path, text: content }) => writeFileSync(path, content) ?? 'written',
+  ),
+  connect: define('Opens a TCP connection.', asksWorld, { host: text, port: number, timeoutMs: number }, tcp),
+  udp: define(
+    'Sends a datagram and waits for an answer.',
+    asksWorld,
+    { host: text, port: number, hex: text, timeoutMs: number },
+    udp,
+  ),
+  resolve: define('Resolves a name, by the system or by a server.', asksWorld, { name: text, server: text }, resolve),
+  fetch: define(
+    'An HTTP request, by the proxy of the environment if Node uses it.',
+    asksWorld,
+    { url: text, timeoutMs: number },
+    http,
+  ),
+  sleep: define('Answers later, telling its progress.', reads, { ms: number }, sleep),
+  counter: define(
+    'Counts one up, durably, then answers after a while.',
+    writes,
+    { name: text, delayMs: number },
+    countUp,
+  ),
+  count: define('What counter has counted to.', reads, { name: text }, ({ name }) => ({ count: counted(name) })),
+  flood: define('Answers with that many bytes.', reads, { bytes: number }, ({ bytes }) => 'x'.repeat(bytes)),
+  floodLog: define('Writes that many bytes to its log.', reads, { bytes: number }, floodLog),
+  garbage: define('Writes something that is no JSON-RPC to its output.', reads, { text }, ({ text: line }) =>
+    process.stdout.write(`${line}\n`),
+  ),
+  allocate: define('Takes memory and keeps it for a while.', reads, { mib: number, ms: number }, allocate),
+  crash: define('Dies at once, in the middle of the call.', writes, {}, () => process.kill(process.pid, 'SIGKILL')),
+  exitIn: define('Answers, and ends a while later.', writes, { ms: number, code: number }, exitIn),
+  changeListing: define(
+    'Changes the descriptions of all functions from now on.',
+    writes,
+    { suffix: text },
+    changeListing,
+  ),
+};
+
+export function listing() {
+  return Object.entries(functions).map(([name, { description, annotations, properties }]) => ({
+    name,
+    description: `${description}${suffix}`,
+    inputSchema: { type: 'object', properties, additionalProperties: false },
+    annotations,
+  }));
+}
+
+function define(description, annotations, properties, run) {
+  return { description, annotations, properties, run };
+}
+
+function changeListing({ suffix: next = ' Changed.' }, { notify }) {
+  suffix = next;
+  notify('notifications/tools/list_changed');
+  return 'changed';
+}
+
+function attempt(read) {
+  try {
+    return read();
+  } catch (error) {
+    return { error: error.code };
+  }
+}
+
+const lines = (file) => readFileSync(file, 'utf8').trimEnd().split('\n');
+
+function processes() {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.map((pid) => ({
+    pid: Number(pid),
+    self: Number(pid) === process.pid,
+    command: attempt(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)),
+    environ: attempt(() => readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').slice(0, -1)),
+    user: attempt(
+      () =>
+        lines(`/proc/${pid}/status`)
+          .find((line) => line.startsWith('Uid:'))
+          ?.split('\t')[1],
+    ),
+    files: attempt(() =>
+      readdirSync(`/proc/${pid}/fd`).map((fd) => attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`))),
+    ),
+  }));
+}
+
+function capabilities() {
+  const wanted = /^(Uid|Gid|Groups|NoNewPrivs|Seccomp|Cap\w+):\t(.*)$/;
+  return Object.fromEntries(
+    lines('/proc/self/status').flatMap((line) => {
+      const match = wanted.exec(line);
+      return match === null ? [] : [[match[1], match[2]]];
+    }),
+  );
+}
+
+function limits() {
+  const files = ['pids.max', 'memory.max', 'cpu.max', 'pids/pids.max', 'memory/memory.limit_in_bytes'];
+  return Object.fromEntries(
+    files.map((name) => [name, attempt(() => readFileSync(`/sys/fs/cgroup/${name}`, 'utf8').trim())]),
+  );
+}
+
+function entry(folder, name) {
+  return attempt(() => {
+    const { size, mode, uid, gid } = statSync(join(folder, name));
+    return { name, size, mode: mode.toString(8), uid, gid };
+  });
+}
+
+function tcp({ host, port, timeoutMs = 3000 }) {
+  const begun = performance.now();
+  const answer = (fields) => ({ ...fields, ms: Math.round(performance.now() - begun) });
+  return new Promise((done) => {
+    const socket = connect({ host, port, timeout: timeoutMs });
+    const end = (fields) => done(answer(fields)) ?? socket.destroy();
+    socket.on('connect', () => end({ connected: true, remote: socket.remoteAddress }));
+    socket.on('timeout', () => end({ connected: false, error: 'timeout' }));
+    socket.on('error', (error) => end({ connected: false, error: error.code }));
+  });
+}
+
+function udp({ host, port, hex = '00', timeoutMs = 2000 }) {
+  return new Promise((done) => {
+    const socket = createSocket('udp4');
+    const end = (fields) => {
+      clearTimeout(timer);
+      socket.close();
+      done(fields);
+    };
+    const timer = setTimeout(() => end({ answered: false, error: 'timeout' }), timeoutMs);
+    socket.on('message', (answer, { address }) => end({ answered: true, from: address, hex: answer.toString('hex') }));
+    socket.on('error', (error) => end({ answered: false, error: error.code }));
+    // Connected, so that a refusal (ICMP) is heard.
+    socket.connect(port, host, () => socket.send(Buffer.from(hex, 'hex')));
+  });
+}
+
+async function resolve({ name, server }) {
+  if (server === undefined) return await lookup(name, { all: true });
+  const resolver = new Resolver({ timeout: 2000, tries: 1 });
+  resolver.setServers([server]);
+  return await resolver.resolve4(name);
+}
+
+async function http({ url, timeoutMs = 5000 }) {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+    return {
+      status: answer.status,
+      headers: Object.fromEntries(answer.headers),
+      body: (await answer.text()).slice(0, 10_000),
+    };
+  } catch (error) {
+    return { error: error.cause?.code ?? error.name, message: error.cause?.message ?? error.message };
+  }
+}
+
+async function sleep({ ms = 1000 }, { signal, progress }) {
+  const steps = Math.max(1, Math.ceil(ms / 200));
+  for (let step = 1; step <= steps; step++) {
+    await wait(ms / steps, undefined, { signal });
+    progress(step, steps);
+  }
+  return { slept: ms };
+}
+
+// A byte a call, in a file: what was done stays done when this process dies, and can be counted afterwards.
+const counterFile = (name = 'default') => join(tmpdir(), `counter-${name.replaceAll(/\W/g, '_')}`);
+
+function counted(name) {
+  const size = attempt(() => statSync(counterFile(name)).size);
+  return typeof size === 'number' ? size : 0;
+}
+
+async function countUp({ name, delayMs = 0 }) {
+  appendFileSync(counterFile(name), '.');
+  const count = counted(name);
+  await wait(delayMs);
+  return { count };
+}
+
+function floodLog({ bytes = 1_000_000 }) {
+  for (let left = bytes; left > 0; left -= 1000) process.stderr.write(`${'x'.repeat(Math.min(left, 1000) - 1)}\n`);
+  return { bytes };
+}
+
+async function allocate({ mib, ms = 0 }, { signal }) {
+  const held = Array.from({ length: mib }, () => Buffer.alloc(2 ** 20, 1));
+  await wait(ms, undefined, { signal });
+  return { mib: held.length };
+}
+
+function exitIn({ ms = 100, code = 1 }) {
+  setTimeout(() => process.exit(code), ms);
+  return { ms, code };
+}
