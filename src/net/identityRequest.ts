@@ -2,7 +2,7 @@
  * Asks edge's signer for a certificate, directly or through egress' one open route. Names are of no use here (a tool pod
  * has no DNS): addresses are dialled, and peers proved by their identity.
  */
-import { type RequestOptions, request } from 'node:https';
+import { type RequestOptions, request } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { SIGNER_ROUTE } from '../domain/naming.ts';
@@ -138,7 +138,6 @@ function post(
       method: 'POST',
       path: '/v1/identity',
       host: 'edge',
-      agent: false,
       createConnection: (): Duplex => socket,
       signal,
       headers: {
