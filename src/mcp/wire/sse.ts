@@ -25,10 +25,11 @@ export function createSseDecoder(maxEventChars: number, onMessage: (data: string
   let size = 0;
   let type = '';
   let afterCr = false;
+  let over = false;
 
   const line = (text: string): void => {
     if (text === '') {
-      if (data.length > 0 && (type === '' || type === 'message')) onMessage(data.join('\n'));
+      if (data.length > 0 && !over && (type === '' || type === 'message')) onMessage(data.join('\n'));
       data = [];
       size = 0;
       type = '';
@@ -40,8 +41,9 @@ export function createSseDecoder(maxEventChars: number, onMessage: (data: string
     const value = colon === -1 ? '' : text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1);
     if (field === 'event') type = value;
     else {
-      data.push(value);
       size += value.length;
+      over ||= size > maxEventChars;
+      if (!over) data.push(value);
     }
   };
 
@@ -64,7 +66,8 @@ export function createSseDecoder(maxEventChars: number, onMessage: (data: string
         from = start;
       }
       rest = text.slice(start);
-      return size + rest.length <= maxEventChars;
+      over ||= size + rest.length > maxEventChars;
+      return !over;
     },
   };
 }
