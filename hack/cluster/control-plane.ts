@@ -3,7 +3,16 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { waitFor } from '../shell/wait.ts';
 import { kubectl } from './kubectl.ts';
-import { addressOf, clusterDomain, dataOf, kubeconfigOf, pkiFolder, podRange, serviceRange } from './layout.ts';
+import {
+  addressOf,
+  auditLog,
+  clusterDomain,
+  dataOf,
+  kubeconfigOf,
+  pkiFolder,
+  podRange,
+  serviceRange,
+} from './layout.ts';
 import { endedProgram, programLog, startProgram } from './machines.ts';
 
 const machine = 'control-plane';
@@ -52,6 +61,10 @@ function startApiServer(): void {
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction',
     '--allow-privileged=true',
+    `--audit-policy-file=${join(import.meta.dirname, 'audit-policy.yaml')}`,
+    `--audit-log-path=${auditLog}`,
+    '--audit-log-maxsize=256',
+    '--audit-log-maxbackup=1',
     `--requestheader-client-ca-file=${pki('front-proxy-ca.crt')}`,
     '--requestheader-allowed-names=front-proxy-client',
     '--requestheader-username-headers=X-Remote-User',

@@ -39,6 +39,8 @@ export const clusterFolder: string = join(cacheFolder, 'cluster');
 export const kubeconfig: string = join(clusterFolder, 'kubeconfig');
 export const logFolder: string = join(clusterFolder, 'log');
 export const logOf = (name: string): string => join(logFolder, `${name}.log`);
+/** What the operator's accounts asked of the API server, as it recorded it; tests of what is written, and refused, read it. */
+export const auditLog: string = logOf('audit');
 export const pkiFolder: string = join(clusterFolder, 'pki');
 export const dataOf = (machine: MachineName): string => join(clusterFolder, machine);
 export const kubeconfigOf = (user: 'controller-manager' | 'scheduler' | NodeName): string =>

@@ -1,0 +1,118 @@
+/**
+ * The whole system on this machine, from nothing to real calls: a two-node cluster, the operator, three MCP servers as a
+ * Plugin, and an agent in a pod that lists and calls them through its node's gateway. Says what happens, and what to try.
+ *
+ *   hack/demo            all of it; a second time it is quick
+ *   hack/demo --env      prints what puts kubectl, helm and the kubeconfig in your shell: eval "$(hack/demo --env)"
+ *   hack/demo --down     removes the cluster
+ */
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { kubeconfig } from './cluster/layout.ts';
+import { program } from './cluster/programs.ts';
+import { installOperator, script } from './operator.ts';
+import { run } from './shell/command.ts';
+import { report } from './shell/failure.ts';
+import { elapsed, step } from './shell/steps.ts';
+
+const namespace = 'demo';
+const samples = join(import.meta.dirname, '../config/samples');
+
+function kubectl(...args: string[]): Promise<string> {
+  return run(program('kubectl'), ['--kubeconfig', kubeconfig, ...args], { timeoutSeconds: 300 });
+}
+
+async function agent(...args: string[]): Promise<string> {
+  return await kubectl('exec', '--namespace', namespace, 'demo-agent', '--', 'node', '/app/agent.mjs', ...args);
+}
+
+function say(text: string): void {
+  console.log(`\n${text}`);
+}
+
+function indent(text: string): string {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n');
+}
+
+/** Calls a function and shows what an agent's model gets to see. */
+async function showCall(name: string, args: Record<string, unknown>, ...options: string[]): Promise<void> {
+  const result = JSON.parse(await agent('call', name, JSON.stringify(args), ...options));
+  const text = result.content
+    .map((block: { type: string; text?: string }) => block.text ?? `[${block.type}]`)
+    .join('\n');
+  console.log(`\n  ${name} ${JSON.stringify(args)} ${options.join(' ')}`);
+  console.log(indent(text.length > 600 ? `${text.slice(0, 600)} …` : text));
+}
+
+async function demo(): Promise<void> {
+  console.log('oz0-operator: a cluster, the operator, three real tools, real calls.\n');
+  await script('cluster.ts', 'up');
+  await script('images.ts', 'load', 'tool-everything', 'tool-filesystem', 'tool-time', 'agent');
+  await installOperator();
+  await step('apply the samples: a Plugin with three tools, and an Agent', async () => {
+    await kubectl('apply', '--server-side', '--kustomize', samples);
+    await kubectl('wait', '--namespace', namespace, 'plugin/demo', '--for=condition=Ready', '--timeout=180s');
+    await kubectl('wait', '--namespace', namespace, 'pod/demo-agent', '--for=condition=Ready', '--timeout=120s');
+  });
+
+  say(
+    'A Plugin became three Tools. Each runs in pods of its own: `node` tools on every node, `any` tools where there is room.',
+  );
+  console.log(indent(await kubectl('get', 'plugins,tools', '--namespace', namespace)));
+  console.log(indent(await kubectl('get', 'pods', '--namespace', namespace, '--output=wide')));
+
+  say('The agent is a pod. It has a ServiceAccount, and the Agent object says what that account may call:');
+  console.log(indent(await kubectl('get', 'agents', '--namespace', namespace)));
+  const tools: { name: string }[] = JSON.parse(await agent('list'));
+  say(`It asks its node's gateway what there is (tools/list, MCP 2026-07-28). It sees ${tools.length} functions:`);
+  console.log(indent(tools.map(({ name }) => name).join('\n')));
+
+  say('It calls some. Each call is decided by the gateway, and goes by mutual TLS to one pod:');
+  await showCall('demo_time__get_current_time', { timezone: 'Europe/Paris' });
+  await showCall('demo_everything__get-sum', { a: 17, b: 25 });
+  await showCall('demo_files__list_directory', { path: '/tmp' });
+  say('The same from a client of the older protocol, with sessions:');
+  await showCall('demo_everything__echo', { message: 'hello from 2025-11-25' }, '--client', 'v1');
+
+  say('What it was not granted does not exist for it:');
+  const refused = await agent('call', 'demo_files__write_file', '{"path":"/tmp/x","content":"y"}').catch(
+    (error: Error) => error.message,
+  );
+  console.log(indent(refused.slice(0, 400)));
+
+  say(`Done in ${elapsed()}. Go on:
+
+    eval "$(./hack/demo --env)"
+    kubectl get tools -n demo
+    kubectl describe tool demo-time -n demo
+    kubectl exec -n demo demo-agent -- node /app/agent.mjs list
+
+  and apply a tool of your own: README.md, "Go on". ./hack/demo --down removes the cluster.`);
+}
+
+const { values } = parseArgs({
+  options: {
+    env: { type: 'boolean', default: false },
+    down: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+try {
+  if (values.help) {
+    console.log('usage: hack/demo [--env | --down]\n\nSee the head of hack/demo.ts.');
+  } else if (values.env) {
+    console.log(`export KUBECONFIG='${kubeconfig}'`);
+    console.log(`export PATH='${dirname(program('kubectl'))}:${dirname(program('helm'))}':"$PATH"`);
+  } else if (values.down) {
+    await script('cluster.ts', 'down');
+  } else {
+    await demo();
+  }
+} catch (error) {
+  process.exitCode = report(error);
+}
