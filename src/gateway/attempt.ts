@@ -70,7 +70,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
       pod = route.podUid;
       dials += 1;
       tried.add(route.podUid);
-      const { hop, giveBack } = hops.borrow({ namespace: tool.namespace, tool: tool.name, route });
+      const { hop, giveBack } = hops.borrow({ namespace: tool.namespace, tool: tool.name, route }, 'call');
       lastId = (lastId + 1) % Number.MAX_SAFE_INTEGER;
       const sent = await callHop(hop, {
         id: lastId,

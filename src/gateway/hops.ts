@@ -27,7 +27,8 @@ export interface BorrowedHop {
 }
 
 export interface Hops {
-  readonly borrow: (pod: ToolPod) => BorrowedHop;
+  /** For one request: a `call` counts for spreading, `upkeep` (listings, listeners) does not. */
+  readonly borrow: (pod: ToolPod, purpose: 'call' | 'upkeep') => BorrowedHop;
   /** Calls that run at a pod, for spreading. */
   readonly busy: (podUid: string) => number;
   /** Closes what is no route any more, at once or when its last call ends. */
@@ -47,6 +48,7 @@ const PATH = '/mcp';
 
 export function createHops(open: OpenConnections, client: Hop['client']): Hops {
   const entries = new Map<string, Entry>();
+  const calls = new Map<string, number>();
 
   const retire = (key: string, entry: Entry): void => {
     entry.retired = true;
@@ -55,7 +57,7 @@ export function createHops(open: OpenConnections, client: Hop['client']): Hops {
   };
 
   return {
-    borrow: (pod) => {
+    borrow: (pod, purpose) => {
       const key = keyOf(pod);
       let entry = entries.get(key);
       if (entry === undefined) {
@@ -64,6 +66,8 @@ export function createHops(open: OpenConnections, client: Hop['client']): Hops {
       }
       const held = entry;
       held.uses += 1;
+      const { podUid } = pod.route;
+      if (purpose === 'call') calls.set(podUid, (calls.get(podUid) ?? 0) + 1);
       let given = false;
       return {
         hop: { dispatcher: held.connections.dispatcher(), path: PATH, client },
@@ -71,14 +75,16 @@ export function createHops(open: OpenConnections, client: Hop['client']): Hops {
           if (given) return;
           given = true;
           held.uses -= 1;
+          if (purpose === 'call') {
+            const rest = (calls.get(podUid) ?? 1) - 1;
+            if (rest === 0) calls.delete(podUid);
+            else calls.set(podUid, rest);
+          }
           if (held.retired && held.uses === 0) void held.connections.close();
         },
       };
     },
-    busy: (podUid) => {
-      for (const entry of entries.values()) if (entry.pod.route.podUid === podUid) return entry.uses;
-      return 0;
-    },
+    busy: (podUid) => calls.get(podUid) ?? 0,
     retain: (isRoute) => {
       for (const [key, entry] of [...entries]) if (!isRoute(entry.pod)) retire(key, entry);
     },

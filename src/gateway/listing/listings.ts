@@ -47,7 +47,7 @@ export function createListings(options: ListingsOptions): Listings {
       signal: controller.signal,
       ...(options.minIntervalMs === undefined ? {} : { minIntervalMs: options.minIntervalMs }),
       withHop: async (use) => {
-        const { hop, giveBack } = hops.borrow({ namespace, tool: name, route });
+        const { hop, giveBack } = hops.borrow({ namespace, tool: name, route }, 'upkeep');
         try {
           return await use(hop);
         } finally {
