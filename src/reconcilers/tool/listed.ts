@@ -1,0 +1,39 @@
+/** The condition Listed, and what status says of the listing: only ever what a sidecar really answered. */
+import { LISTED_FUNCTIONS_MAX } from '../../api/tool.ts';
+import type { SidecarStatus } from '../../domain/config/sidecar.ts';
+import type { Fact, Sensed } from '../../engine/contract.ts';
+import { fails, holds, pending } from '../facts.ts';
+import type { ToolPod } from './pods.ts';
+import { ASKING, LISTED, NO_READY_POD, NOTHING_LISTED, SIDECAR_UNREACHABLE } from './reasons.ts';
+
+const TYPE = 'Listed';
+const NAME_MAX = 128;
+const HASH_MAX = 128;
+
+export function listed(pods: readonly ToolPod[], answer: Sensed<SidecarStatus>): Fact {
+  if (!pods.some(({ ready }) => ready)) return pending(TYPE, NO_READY_POD, 'No pod takes calls yet.');
+  if (answer.state === 'failed') return pending(TYPE, SIDECAR_UNREACHABLE, answer.problem);
+  const listing = answer.state === 'ok' ? answer.value.listing : undefined;
+  if (!listing) return pending(TYPE, ASKING, 'A pod is being asked for its listing.');
+  const count = listing.functions.length;
+  if (count === 0) return fails(TYPE, NOTHING_LISTED, 'The server lists no function.');
+  return holds(TYPE, LISTED, `The server lists ${count} ${count === 1 ? 'function' : 'functions'}.`);
+}
+
+/** The listing for status: sorted, bounded, and with names that a terminal can show. */
+export function listingStatus(answer: Sensed<SidecarStatus>): Record<string, unknown> | undefined {
+  const listing = answer.state === 'ok' ? answer.value.listing : undefined;
+  if (!listing) return undefined;
+  const functions = listing.functions
+    .map(({ name, kind }) => ({ name: printable(name), kind }))
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  return {
+    hash: printable(listing.hash).slice(0, HASH_MAX),
+    count: functions.length,
+    functions: functions.slice(0, LISTED_FUNCTIONS_MAX),
+  };
+}
+
+function printable(text: string): string {
+  return [...text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')].slice(0, NAME_MAX).join('');
+}

@@ -1,0 +1,192 @@
+/** The pod of a tool: launcher, sidecar and the tool's container, as `src/README.md` says under "Tool pod". */
+import { createHash } from 'node:crypto';
+import { parseQuantity } from '../../api/quantity.ts';
+import { SIDECAR_UID } from '../../api/settings.ts';
+import type { ToolSpec } from '../../api/tool.ts';
+import {
+  AUDIENCE_IDENTITY,
+  LABEL_PLUGIN,
+  LABEL_TOOL,
+  PORT_HEALTH,
+  PORT_TLS,
+  TRUST_CONFIG_MAP,
+  toolResourceName,
+} from '../../domain/naming.ts';
+import { MANAGED_BY, type Operator } from '../operator.ts';
+import { type Source, sidecarConfig, sorted, timeoutMsOf } from './source.ts';
+import type { WrittenTool } from './tool.ts';
+
+/** On the pods: which template they are of. A pod of an earlier one says nothing about the Tool as it is written now. */
+export const TEMPLATE_ANNOTATION = 'oz0.ai/template';
+
+const TOOL_UID = 65532;
+const GRACE_MAX_SECONDS = 600;
+/** Beyond the drain, so that the sidecar and not the kubelet ends it. */
+const GRACE_MARGIN_SECONDS = 5;
+
+const LAUNCHER_RESOURCES = {
+  requests: { cpu: '10m', memory: '16Mi', 'ephemeral-storage': '16Mi' },
+  limits: { cpu: '500m', memory: '64Mi', 'ephemeral-storage': '64Mi' },
+};
+const SIDECAR_RESOURCES = {
+  requests: { cpu: '10m', memory: '48Mi', 'ephemeral-storage': '16Mi' },
+  limits: { cpu: '1', memory: '128Mi', 'ephemeral-storage': '128Mi' },
+};
+
+export interface PodTemplate {
+  readonly metadata: { readonly labels: Record<string, string>; readonly annotations: Record<string, string> };
+  readonly spec: Record<string, unknown>;
+}
+
+/** Labels of everything of a tool; the first selects its pods and never changes, since selectors cannot. */
+export function toolLabels({ metadata, spec }: WrittenTool): Record<string, string> {
+  return {
+    ...toolSelector(metadata.name),
+    ...(spec.plugin === undefined ? {} : { [LABEL_PLUGIN]: spec.plugin }),
+    ...MANAGED_BY,
+  };
+}
+
+export function toolSelector(name: string): Record<string, string> {
+  return { [LABEL_TOOL]: name };
+}
+
+/** Byte for byte the same for the same Tool, Plugin and operator, whatever the order in which maps were read. */
+export function podTemplate(tool: WrittenTool, source: Source, operator: Operator): PodTemplate {
+  const labels = toolLabels(tool);
+  const spec = podSpec(tool, source, operator);
+  const hash = createHash('sha256').update(JSON.stringify({ labels, spec })).digest('hex').slice(0, 16);
+  return { metadata: { labels, annotations: { [TEMPLATE_ANNOTATION]: hash } }, spec };
+}
+
+function podSpec(tool: WrittenTool, source: Source, operator: Operator): Record<string, unknown> {
+  const { runtimeClassName, nodeSelector = {}, tolerations } = tool.spec;
+  const resources = toolResources(tool.spec, operator);
+  const drainSeconds = Math.ceil(timeoutMsOf(tool) / 1000) + 10;
+  return {
+    serviceAccountName: toolResourceName(tool.metadata.name),
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    ...(operator.userNamespaces ? { hostUsers: false } : {}),
+    ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    nodeSelector: sorted({ 'kubernetes.io/os': 'linux', ...nodeSelector }),
+    ...(tolerations === undefined ? {} : { tolerations }),
+    ...(source.pullSecrets.length > 0 ? { imagePullSecrets: source.pullSecrets.map((name) => ({ name })) } : {}),
+    // A tool resolves no names: what it may reach is resolved by egress.
+    dnsPolicy: 'None',
+    dnsConfig: { nameservers: ['127.0.0.1'] },
+    terminationGracePeriodSeconds: Math.min(drainSeconds, GRACE_MAX_SECONDS) + GRACE_MARGIN_SECONDS,
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    initContainers: [launcherContainer(operator), sidecarContainer(tool, source, operator)],
+    containers: [
+      {
+        name: 'tool',
+        image: source.image,
+        command: ['/oz0/bin/launcher', 'run'],
+        resources,
+        securityContext: containerSecurity(tool.spec.runAsUser ?? TOOL_UID),
+        volumeMounts: [
+          { name: 'bin', mountPath: '/oz0/bin', readOnly: true },
+          { name: 'run', mountPath: '/oz0/run', readOnly: true },
+          { name: 'tmp', mountPath: '/tmp' },
+        ],
+      },
+    ],
+    volumes: [
+      { name: 'bin', emptyDir: { sizeLimit: '16Mi' } },
+      { name: 'run', emptyDir: { sizeLimit: '1Mi' } },
+      { name: 'tmp', emptyDir: { sizeLimit: resources.limits['ephemeral-storage'] } },
+      { name: 'trust', configMap: { name: TRUST_CONFIG_MAP } },
+      {
+        name: 'identity',
+        projected: {
+          sources: [{ serviceAccountToken: { audience: AUDIENCE_IDENTITY, expirationSeconds: 3600, path: 'token' } }],
+        },
+      },
+    ],
+  };
+}
+
+function launcherContainer({ image }: Operator): Record<string, unknown> {
+  return {
+    name: 'launcher',
+    image,
+    command: ['/app/launcher', 'install', '/oz0/bin/launcher'],
+    resources: LAUNCHER_RESOURCES,
+    securityContext: containerSecurity(SIDECAR_UID),
+    volumeMounts: [{ name: 'bin', mountPath: '/oz0/bin' }],
+  };
+}
+
+function sidecarContainer(tool: WrittenTool, source: Source, { image }: Operator): Record<string, unknown> {
+  return {
+    name: 'sidecar',
+    image,
+    command: ['/usr/local/bin/node', '/app/sidecar.mjs'],
+    env: [{ name: 'OZ0_SIDECAR', value: sidecarConfig(tool, source) }],
+    // A sidecar in Kubernetes' sense: started before the tool's container, which waits for the startup probe, and ended after it.
+    restartPolicy: 'Always',
+    ports: [
+      { name: 'tls', containerPort: PORT_TLS, protocol: 'TCP' },
+      { name: 'health', containerPort: PORT_HEALTH, protocol: 'TCP' },
+    ],
+    // Until the sandbox was seen to hold, which may wait for the operator's own parts: no use in ending it meanwhile.
+    startupProbe: {
+      httpGet: { path: '/startedz', port: 'health' },
+      periodSeconds: 1,
+      timeoutSeconds: 2,
+      failureThreshold: 900,
+    },
+    readinessProbe: {
+      httpGet: { path: '/readyz', port: 'health' },
+      periodSeconds: 2,
+      timeoutSeconds: 2,
+      failureThreshold: 2,
+    },
+    resources: SIDECAR_RESOURCES,
+    securityContext: containerSecurity(SIDECAR_UID),
+    volumeMounts: [
+      { name: 'run', mountPath: '/oz0/run' },
+      { name: 'trust', mountPath: '/oz0/trust', readOnly: true },
+      { name: 'identity', mountPath: '/oz0/identity', readOnly: true },
+    ],
+  };
+}
+
+function containerSecurity(uid: number): Record<string, unknown> {
+  return {
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ['ALL'] },
+    readOnlyRootFilesystem: true,
+    runAsGroup: uid,
+    runAsNonRoot: true,
+    runAsUser: uid,
+  };
+}
+
+const AMOUNTS = ['cpu', 'memory', 'ephemeral-storage'] as const;
+
+/** What the Tool says, completed from the operator's defaults: a default limit gives way to a larger request, a default request to a smaller limit. */
+export function toolResources({ resources }: Pick<ToolSpec, 'resources'>, { resources: defaults }: Operator) {
+  const requests: Record<string, string> = {};
+  const limits: Record<string, string> = {};
+  for (const name of AMOUNTS) {
+    const request = text(resources?.requests?.[name]);
+    const limit = text(resources?.limits?.[name]);
+    requests[name] = request ?? smaller(defaults.requests[name], limit);
+    limits[name] = limit ?? larger(defaults.limits[name], request);
+  }
+  return { requests, limits };
+}
+
+function text(value: string | number | undefined): string | undefined {
+  return value === undefined ? undefined : String(value);
+}
+
+function smaller(a: string, b: string | undefined): string {
+  return b !== undefined && (parseQuantity(b) ?? 0n) < (parseQuantity(a) ?? 0n) ? b : a;
+}
+
+function larger(a: string, b: string | undefined): string {
+  return b !== undefined && (parseQuantity(b) ?? 0n) > (parseQuantity(a) ?? 0n) ? b : a;
+}
