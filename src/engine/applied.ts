@@ -15,11 +15,18 @@ export interface Applied {
   readonly atMs: number;
 }
 
+// Watched objects are never changed in place, and every pass asks.
+const fingerprints = new WeakMap<KubeObject, string>();
+
 /** Of a live object, without what changes by itself or by every write. */
 export function fingerprint(object: KubeObject): string {
+  const known = fingerprints.get(object);
+  if (known !== undefined) return known;
   const { status: _, metadata, ...rest } = object;
   const { resourceVersion: __, managedFields: ___, generation: ____, ...kept } = metadata;
-  return hashOf({ ...rest, metadata: kept });
+  const hash = hashOf({ ...rest, metadata: kept });
+  fingerprints.set(object, hash);
+  return hash;
 }
 
 /** A first few repairs are made at once; then at most one in a time that doubles up to this. */

@@ -4,7 +4,7 @@ import { type Applied, afterApply } from './applied.ts';
 import { type KubeObject, resourceKey } from './contract.ts';
 import type { ApiDoor } from './door.ts';
 import type { Written } from './freshness.ts';
-import type { Step } from './plan.ts';
+import type { Standing, Step } from './plan.ts';
 
 export interface ApplyContext {
   readonly door: ApiDoor;
@@ -23,8 +23,10 @@ export type ApplyResult =
 
 export async function apply(steps: readonly Step[], context: ApplyContext): Promise<ApplyResult> {
   let writes = 0;
+  const confirmed = new Set<string>();
   for (const step of steps) {
     try {
+      if (step.do === 'create') await confirm(step.after, confirmed, context);
       await carryOut(step, context);
       writes += 1;
     } catch (error) {
@@ -33,6 +35,23 @@ export async function apply(steps: readonly Step[], context: ApplyContext): Prom
     }
   }
   return { ok: true, writes };
+}
+
+/** Throws `conflict` when one of these is not there any more, or is another. */
+async function confirm(after: readonly Standing[], confirmed: Set<string>, context: ApplyContext): Promise<void> {
+  for (const { resource, name, namespace, uid } of after) {
+    if (confirmed.has(uid)) continue;
+    const ref = { resource, name, ...(namespace === undefined ? {} : { namespace }) };
+    const call = { signal: context.signal, timeoutMs: context.timeoutMs };
+    const live = await context.door.get(ref, call).catch((error: unknown) => {
+      if (apiErrorCode(error) !== 'notFound') throw error;
+      return undefined;
+    });
+    if (live?.metadata.uid !== uid || live.metadata.deletionTimestamp !== undefined) {
+      throw new ApiError('conflict', `${resource.kind} ${name} is no longer there.`);
+    }
+    confirmed.add(uid);
+  }
 }
 
 async function carryOut(step: Step, context: ApplyContext): Promise<void> {

@@ -1,13 +1,19 @@
 /** One text for one meaning: objects compare and hash the same whatever the order of their keys. */
 import { createHash } from 'node:crypto';
 
-/** JSON with sorted keys; fields that are undefined are left out, as JSON does. */
+/** JSON with sorted keys; fields that are undefined are left out, as JSON does. Throws on what JSON cannot hold. */
 export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item ?? null)).join(',')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const fields = value as Record<string, unknown>;
+    const parts: string[] = [];
+    for (const key of Object.keys(fields).sort()) {
+      const inner = fields[key];
+      if (inner !== undefined) parts.push(`${JSON.stringify(key)}:${canonical(inner)}`);
+    }
+    return `{${parts.join(',')}}`;
+  }
+  return JSON.stringify(value) ?? 'null';
 }
 
 /** 16 hex digits: enough to tell versions of one object apart. */

@@ -114,6 +114,7 @@ export function startEngine(options: EngineOptions): Engine {
   const { reconcilers, door, clock, random, log, signal } = options;
   const limits = { ...ENGINE_LIMITS, ...options.limits };
   const watched = new Map<string, Watched>();
+  const needs = new Map(reconcilers.map((reconciler) => [reconciler, watchesFor([reconciler])]));
   const interest = createInterest();
   const freshness = createFreshness(clock.monotonicMs);
   const applied = new Map<string, Applied>();
@@ -173,7 +174,7 @@ export function startEngine(options: EngineOptions): Engine {
   }
 
   function isSynced(reconciler: AnyReconciler): boolean {
-    return watchesFor([reconciler]).every((resource) => kindOf(resource).view.synced());
+    return (needs.get(reconciler) ?? []).every((resource) => kindOf(resource).view.synced());
   }
 
   function wakeAll(): void {
@@ -263,10 +264,13 @@ export function startEngine(options: EngineOptions): Engine {
 
     let outcome: Outcome;
     let observed: Observed<never>;
+    let isRelearning = false;
     try {
       observed = observe(key, reconciler, raw, parsed.value);
-      const againInMs = sensors.update(key, reconciler.sensors, observed);
-      if (againInMs !== undefined) queue.addAfter(key, againInMs);
+      const sensing = sensors.update(key, reconciler.sensors, observed);
+      if (sensing.againInMs !== undefined) queue.addAfter(key, sensing.againInMs);
+      // A new process has not asked yet what the one before it knew: it takes back nothing that was said or made on that.
+      isRelearning = sensing.isRelearning && observedGeneration(raw) === raw.metadata.generation;
       outcome = reconciler.reconcile(observed);
     } catch (error) {
       log.error({ key, err: error }, 'a reconciler failed');
@@ -275,6 +279,7 @@ export function startEngine(options: EngineOptions): Engine {
       return settle(key, reconciler, raw, undefined, problem, { result: 'failed', writes: 0 });
     }
     if (outcome.do === 'hold') {
+      if (isRelearning) return { result: 'held', writes: 0 };
       return settle(key, reconciler, raw, outcome.facts, undefined, { result: 'held', writes: 0 });
     }
 
@@ -291,7 +296,8 @@ export function startEngine(options: EngineOptions): Engine {
     watchFor(key, reconciler, parsed.value, outcome.children);
     if (planned.againInMs !== undefined) queue.addAfter(key, planned.againInMs);
     if (planned.steps.length > 0) log.debug({ key, plan: describe(planned) }, 'children are changed');
-    const result = await apply(planned.steps, {
+    const steps = isRelearning ? planned.steps.filter((step) => step.do !== 'delete') : planned.steps;
+    const result = await apply(steps, {
       door,
       fieldManager: options.fieldManager,
       signal,
@@ -316,6 +322,7 @@ export function startEngine(options: EngineOptions): Engine {
       queue.addAfter(key, SOON_MS);
       return { result: 'changed', writes: result.writes };
     }
+    if (isRelearning) return { result: 'waiting', writes: 0 };
     return settle(key, reconciler, raw, outcome.facts, troubleOfPlan(planned), { result: 'unchanged', writes: 0 });
   }
 
@@ -490,6 +497,12 @@ function describe(planned: Plan): readonly string[] {
 
 function stepName(step: Plan['steps'][number]): string {
   return oneLine(step.do === 'delete' ? step.name : step.object.metadata.name, 253);
+}
+
+function observedGeneration(object: KubeObject): unknown {
+  const status = object['status'];
+  if (typeof status !== 'object' || status === null) return undefined;
+  return (status as { readonly observedGeneration?: unknown }).observedGeneration;
 }
 
 /** A reconciler that failed said nothing: what was known stays as it is. */

@@ -8,7 +8,17 @@ import { type KubeObject, type Resource, resourceKey } from './contract.ts';
 import { controllerUid, nameKey } from './store.ts';
 
 export type Step =
-  | { readonly do: 'create'; readonly resource: Resource; readonly object: KubeObject; readonly wanted: string }
+  | {
+      readonly do: 'create';
+      readonly resource: Resource;
+      readonly object: KubeObject;
+      readonly wanted: string;
+      /**
+       * What our view shows of earlier kinds, and is to be confirmed before: a view that is behind must not let something be made
+       * without what is to stand before it.
+       */
+      readonly after: readonly Standing[];
+    }
   | {
       readonly do: 'update';
       readonly resource: Resource;
@@ -27,6 +37,13 @@ export type Step =
       readonly uid: string;
       readonly resourceVersion: string | undefined;
     };
+
+export interface Standing {
+  readonly resource: Resource;
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly uid: string;
+}
 
 /** Something wanted that must not be written; nobody but a person or the reconciler's author can mend it. */
 export interface Refusal {
@@ -65,6 +82,7 @@ export function plan(input: PlanInput): Plan {
   const refusals: Refusal[] = [];
   const steps: Step[] = [];
   const leaving: string[] = [];
+  const standing: Standing[] = [];
   let leavingKind: string | undefined;
   let againInMs: number | undefined;
   const owned = new Map(input.owns.map((resource) => [resourceKey(resource), resource]));
@@ -96,7 +114,8 @@ export function plan(input: PlanInput): Plan {
     const { object, hash } = dressed(bare, input.parent, input.annotation);
     const live = input.live(resource, bare.metadata.name, bare.metadata.namespace);
     if (!live) {
-      steps.push({ do: 'create', resource, object, wanted: hash });
+      const after = standing.filter((other) => resourceKey(other.resource) !== resourceKey(resource));
+      steps.push({ do: 'create', resource, object, wanted: hash, after });
       continue;
     }
     if (isOfFormer(input.parent, live) || isLeaving(input.parent, live)) {
@@ -108,16 +127,17 @@ export function plan(input: PlanInput): Plan {
       refusals.push({ because: 'foreign', message: `${label(bare)} exists and belongs to ${ownerName(live)}.` });
       continue;
     }
-    const applied = input.applied(live.metadata.uid);
-    if (applied?.wanted === hash && applied.stored === fingerprint(live)) continue;
+    const { uid, resourceVersion, name, namespace } = live.metadata;
+    const applied = input.applied(uid);
     const noted = live.metadata.annotations?.[input.annotation] === hash;
-    if (noted && isContained(object, live)) continue;
-    const pauseMs = repairPauseMs(applied, hash, input.nowMs);
-    if (pauseMs > 0) {
-      againInMs = Math.min(againInMs ?? Number.POSITIVE_INFINITY, pauseMs);
+    const isAsWanted =
+      (applied?.wanted === hash && applied.stored === fingerprint(live)) || (noted && isContained(object, live));
+    const pauseMs = isAsWanted ? 0 : repairPauseMs(applied, hash, input.nowMs);
+    if (isAsWanted || pauseMs > 0) {
+      standing.push({ resource, name, namespace, uid });
+      if (pauseMs > 0) againInMs = Math.min(againInMs ?? pauseMs, pauseMs);
       continue;
     }
-    const { uid, resourceVersion } = live.metadata;
     steps.push({
       do: 'update',
       resource,

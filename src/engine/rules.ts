@@ -44,8 +44,8 @@ export function rulesFor(reconcilers: readonly AnyReconciler[]): readonly Policy
   for (const reconciler of reconcilers) {
     allow(reconciler.resource, ['list', 'watch']);
     if (reconciler.conditions.length > 0) allow(reconciler.resource, ['patch'], 'status');
-    // An apply that creates asks for both.
-    for (const owned of reconciler.owns) allow(owned, ['list', 'watch', 'create', 'patch', 'delete']);
+    // An apply that creates asks for both; `get` confirms what a view shows before something is made that relies on it.
+    for (const owned of reconciler.owns) allow(owned, ['get', 'list', 'watch', 'create', 'patch', 'delete']);
     for (const read of Object.values(reconciler.reads)) allow(read.resource, ['list', 'watch']);
   }
   if (reconcilers.some((reconciler) => reconciler.conditions.length > 0)) allow(EVENTS, ['create']);

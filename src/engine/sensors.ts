@@ -11,15 +11,22 @@ import type { Log } from './log.ts';
 export interface Sensors {
   /** The last results, by the sensor's name. */
   readonly results: <P>(key: string, sensors: readonly Sensor<P>[]) => Readonly<Record<string, Sensed>>;
-  /**
-   * Starts what is due for this parent; answers when to look again, in milliseconds, undefined when nothing is to be asked.
-   * Throws what a sensor's `subject` throws.
-   */
-  readonly update: <P>(key: string, sensors: readonly Sensor<P>[], observed: Observed<P>) => number | undefined;
+  /** Starts what is due for this parent. Throws what a sensor's `subject` throws. */
+  readonly update: <P>(key: string, sensors: readonly Sensor<P>[], observed: Observed<P>) => SensorsState;
   /** The parent is gone: whatever runs for it is aborted. */
   readonly forget: (key: string) => void;
   /** Aborts everything; nothing is started any more. */
   readonly close: () => void;
+}
+
+export interface SensorsState {
+  /** When to look again, in milliseconds; undefined: nothing is to be asked. */
+  readonly againInMs: number | undefined;
+  /**
+   * There was something to ask from the first look at this parent on, and no answer came yet. Then an earlier process may
+   * have known the answer: that we have none means nothing.
+   */
+  readonly isRelearning: boolean;
 }
 
 export interface SensorsOptions {
@@ -40,6 +47,7 @@ type Result = { readonly key: string; readonly atMs: number } & (
 interface Held {
   readonly results: Map<string, Result>;
   readonly failures: Map<string, number>;
+  readonly relearning: Set<string>;
   /** Of the one sensor that runs for this parent. */
   running?: { readonly sensor: string; readonly key: string; readonly controller: AbortController };
 }
@@ -87,6 +95,7 @@ export function createSensors(options: SensorsOptions): Sensors {
         delete held.running;
         const failures = outcome.state === 'failed' ? (held.failures.get(sensor.name) ?? 0) + 1 : 0;
         held.failures.set(sensor.name, failures);
+        held.relearning.delete(sensor.name);
         held.results.set(sensor.name, { ...outcome, key: subject.key, atMs: clock.monotonicMs() });
         if (outcome.state === 'failed') {
           log.debug({ key, sensor: sensor.name, problem: outcome.problem }, 'a sensor failed');
@@ -104,8 +113,9 @@ export function createSensors(options: SensorsOptions): Sensors {
       );
     },
     update: (key, sensors, observed) => {
-      if (closed || sensors.length === 0) return undefined;
-      const held: Held = parents.get(key) ?? { results: new Map(), failures: new Map() };
+      if (closed || sensors.length === 0) return { againInMs: undefined, isRelearning: false };
+      const known = parents.get(key);
+      const held: Held = known ?? { results: new Map(), failures: new Map(), relearning: new Set() };
       parents.set(key, held);
       let againInMs: number | undefined;
       const subjects = new Map<string, string>();
@@ -113,8 +123,10 @@ export function createSensors(options: SensorsOptions): Sensors {
         const subject = sensor.subject(observed);
         if (!subject) {
           held.results.delete(sensor.name);
+          held.relearning.delete(sensor.name);
           continue;
         }
+        if (!known) held.relearning.add(sensor.name);
         subjects.set(sensor.name, subject.key);
         const dueMs = dueInMs(sensor as Sensor<never>, held, subject.key);
         if (dueMs <= 0 && !held.running) {
@@ -129,7 +141,7 @@ export function createSensors(options: SensorsOptions): Sensors {
       if (held.running && subjects.get(held.running.sensor) !== held.running.key) {
         held.running.controller.abort(new Error('no longer asked'));
       }
-      return againInMs;
+      return { againInMs, isRelearning: held.relearning.size > 0 };
     },
     forget: (key) => {
       parents.get(key)?.running?.controller.abort(new Error('no longer asked'));

@@ -66,10 +66,18 @@ export function composeStatus(input: StatusInput): Status {
   return { ...input.facts.status, observedGeneration: input.generation, conditions };
 }
 
-/** Types whose status differs between two statuses, those that are new and True or False among them. */
+/**
+ * Changes worth an event: Ready and Stalled in either way, another condition that became False for a reason that Ready
+ * does not tell already. Progress is no event.
+ */
 export function transitions(before: unknown, after: Status): readonly Condition[] {
   const known = new Map(readConditions(before).map((condition) => [condition['type'], condition['status']]));
-  return after.conditions.filter((condition) => (known.get(condition.type) ?? 'Unknown') !== condition.status);
+  const ready = after.conditions.find((condition) => condition.type === 'Ready');
+  return after.conditions.filter((condition) => {
+    const { type, status, reason } = condition;
+    if ((known.get(type) ?? 'Unknown') === status) return false;
+    return type === 'Ready' || type === 'Stalled' || (status === 'False' && reason !== ready?.reason);
+  });
 }
 
 /** Whether the stored status says all that the new one says, and no condition besides. */
