@@ -1,7 +1,10 @@
 /** Who asks the API server in stories about admission and rights, and what they get for an answer. */
 import { expect } from 'vitest';
+import { kubeconfig } from '../../hack/cluster/layout.ts';
+import { program } from '../../hack/cluster/programs.ts';
+import { run } from '../../hack/shell/command.ts';
 import { waitFor } from '../../hack/shell/wait.ts';
-import { apply, kubectl, kubectlAs, type Manifest, OPERATOR_NAMESPACE } from './cluster.ts';
+import { apply, kubectlAs, type Manifest, OPERATOR_NAMESPACE } from './cluster.ts';
 
 export interface Actor {
   readonly user: string;
@@ -23,7 +26,7 @@ export const account = (namespace: string, name: string): Actor => ({
 
 export const component = (name: Component): Actor => account(OPERATOR_NAMESPACE, `oz0-${name}`);
 
-/** Gives a person a ClusterRole within one namespace, and waits until the API server knows. */
+/** Gives a person a ClusterRole within one namespace. */
 export async function bind(namespace: string, { user }: Actor, clusterRole: string): Promise<void> {
   await apply({
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -34,18 +37,67 @@ export async function bind(namespace: string, { user }: Actor, clusterRole: stri
   });
 }
 
-export async function untilMay(actor: Actor, ...what: string[]): Promise<void> {
-  await waitFor(`${actor.user} may ${what.join(' ')}`, async () => (await may(actor, ...what)) || undefined, {
-    timeoutSeconds: 20,
-  });
+export interface Where {
+  /** None: in all namespaces. */
+  readonly namespace?: string;
+  /** None: of any name. */
+  readonly name?: string;
 }
 
-/** Whether RBAC lets someone; admission is not asked. */
-export async function may({ user, groups }: Actor, ...what: string[]): Promise<boolean> {
-  const { output } = await kubectlAs(user, groups, ['auth', 'can-i', ...what]);
-  if (/^yes\s*$/m.test(output)) return true;
-  expect(output, `can-i ${what.join(' ')}`).toMatch(/(^|: )no\b/m);
-  return false;
+/** A verb, a resource as in `tools.oz0.ai/status`, and where. */
+export type Question = readonly [verb: string, resource: string, where?: Where];
+
+/** Which of these RBAC lets someone do, as the API server judges; admission is not asked. */
+export async function granted({ user, groups }: Actor, questions: readonly Question[]): Promise<string[]> {
+  const reviews = questions.map(([verb, resource, where = {}]) => {
+    const [type = '', subresource] = resource.split('/');
+    const [plural = '', ...group] = type.split('.');
+    return {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: {
+        user,
+        groups,
+        resourceAttributes: {
+          verb,
+          group: group.join('.'),
+          resource: plural,
+          ...(subresource === undefined ? {} : { subresource }),
+          ...where,
+        },
+      },
+    };
+  });
+  const answer = await run(
+    program('kubectl'),
+    [
+      '--kubeconfig',
+      kubeconfig,
+      'create',
+      '--filename=-',
+      '--output=jsonpath={.status.allowed}{.status.evaluationError}{"\\n"}',
+    ],
+    { input: reviews.map((review) => JSON.stringify(review)).join('\n---\n'), timeoutSeconds: 60 },
+  );
+  const verdicts = answer.trim().split('\n');
+  expect(verdicts.filter((verdict) => verdict !== 'true' && verdict !== 'false')).toEqual([]);
+  expect(verdicts.length).toBe(questions.length);
+  return questions
+    .filter((_, index) => verdicts[index] === 'true')
+    .map(([verb, resource, { name } = {}]) => `${verb} ${resource}${name === undefined ? '' : ` ${name}`}`);
+}
+
+/** Every verb on every resource. */
+export const each = (verbs: readonly string[], resources: readonly string[], where?: Where): Question[] =>
+  verbs.flatMap((verb) => resources.map((resource): Question => (where ? [verb, resource, where] : [verb, resource])));
+
+/** Waits until the API server has taken in a binding. */
+export async function untilMay(actor: Actor, verb: string, resource: string, namespace: string): Promise<void> {
+  await waitFor(
+    `${actor.user} may ${verb} ${resource}`,
+    async () => (await granted(actor, [[verb, resource, { namespace }]]))[0],
+    { timeoutSeconds: 20 },
+  );
 }
 
 export const ask = ({ user, groups }: Actor, args: readonly string[], input?: Manifest) =>
@@ -82,6 +134,3 @@ export function expectAllowed({ ok, output }: Answer): void {
   expect(output).not.toContain('ValidatingAdmissionPolicy');
   expect(ok, output).toBe(true);
 }
-
-/** The API server itself, with every right, so that what is refused is refused by admission. */
-export const admin = { kubectl, apply };

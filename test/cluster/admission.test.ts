@@ -122,7 +122,7 @@ beforeAll(async () => {
   space = await storyNamespace('admission');
   namespace = space.name;
   await bind(namespace, owner, 'cluster-admin');
-  await untilMay(owner, 'create', 'pods', `--namespace=${namespace}`);
+  await untilMay(owner, 'create', 'pods', namespace);
   // All of a tool, written with the controller's own role and nothing more.
   for (const object of [
     manifest('v1', 'ServiceAccount', 'oz0t-sample', { automountServiceAccountToken: false }),
@@ -541,7 +541,7 @@ test('[D04] a tenant cannot write whom tools and agents trust', async () => {
   const elsewhere = await storyNamespace('admission-b');
   await using _ = elsewhere;
   await bind(elsewhere.name, owner, 'cluster-admin');
-  await untilMay(owner, 'create', 'configmaps', `--namespace=${elsewhere.name}`);
+  await untilMay(owner, 'create', 'configmaps', elsewhere.name);
   expectRefused(
     await tryCreate(owner, { ...forged, metadata: { name: 'oz0', namespace: elsewhere.name } }),
     'trust',

@@ -1,8 +1,8 @@
 {{/*
 The pod of every component: Pod Security "restricted", read-only root, probes on 8081.
 
-Arguments: root, component, and of the component: values, identity (a token for edge's signer), grace (seconds),
-env (rendered text), tolerations, spread.
+Arguments: root, component, and of the component: values, api (it uses the Kubernetes API), identity (edge signs its
+certificate), serves (TLS on 8443), grace (seconds), env (rendered text), tolerations, spread.
 
 Environment of every component:
   OZ0_NAMESPACE, OZ0_POD_NAME, OZ0_POD_UID, OZ0_NODE   where it runs
@@ -11,11 +11,9 @@ Environment of every component:
 of controller only:
   OZ0_IMAGE                                            image of the sidecar and launcher of tool pods
   OZ0_USER_NAMESPACES                                  prefer | require | off
-of egress only:
-  OZ0_CONNECT_ALLOW_NET                                CIDRs, separated by commas; may be empty
 
-Files: /oz0/identity/token (audience oz0-ca; controller, gateway, egress), /oz0/trust/ca.crt (once edge has published
-it). Ports: 8443 TLS, 8081 health, 9090 metrics.
+Files, of all but edge, which signs its own: /oz0/identity/token (audience oz0-ca), /oz0/trust/ca.crt.
+Ports: 8443 TLS, 8081 health, 9090 metrics.
 */}}
 {{- define "oz0.pod" -}}
 metadata:
@@ -24,8 +22,8 @@ metadata:
     oz0.ai/component: {{ .component }}
 spec:
   serviceAccountName: oz0-{{ .component }}
-  # The account itself does not mount its token; these pods, which use the API, ask for it.
-  automountServiceAccountToken: true
+  # The account itself does not mount its token; a pod that uses the API asks for it.
+  automountServiceAccountToken: {{ .api | default false }}
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ .grace }}
   {{- with .root.Values.imagePullSecrets }}
@@ -107,20 +105,21 @@ spec:
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true
         capabilities: {drop: [ALL]}
+      {{- if .identity }}
       volumeMounts:
-        {{- if .identity }}
         - {name: identity, mountPath: /oz0/identity, readOnly: true}
-        {{- end }}
         - {name: trust, mountPath: /oz0/trust, readOnly: true}
+      {{- end }}
+  {{- if .identity }}
   volumes:
-    {{- if .identity }}
     # Good for one thing: asking edge for this pod's certificate. The API server refuses its audience.
     - name: identity
       projected:
         sources:
           - serviceAccountToken: {audience: oz0-ca, path: token, expirationSeconds: 3600}
-    {{- end }}
-    # Edge publishes it at its first start; pods that start before are unready until they see it.
+    # Edge publishes it when it first starts. Not optional: the kubelet tries again within seconds what it needs to start a
+    # pod, but looks for something optional that has come since only each minute or two.
     - name: trust
-      configMap: {name: oz0-trust, optional: true}
+      configMap: {name: oz0-trust}
+  {{- end }}
 {{- end }}
