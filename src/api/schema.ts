@@ -51,6 +51,10 @@ export interface Rule<T> {
   readonly field?: `.${string}`;
 }
 
+/** A schema of this dialect, for code that knows no schema library. */
+export type Schema<T = unknown> = z.ZodType<T>;
+export type Output<S extends Schema> = z.output<S>;
+
 interface Described {
   readonly description: string;
 }

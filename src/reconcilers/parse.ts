@@ -1,6 +1,6 @@
 /** Reads a stored object for a reconciler. */
-import type { z } from 'zod';
 import { readStored } from '../api/judge.ts';
+import type { Output, Schema } from '../api/schema.ts';
 import type { KubeObject } from '../engine/contract.ts';
 
 /** An object whose spec was read, with its status as it is stored. */
@@ -12,9 +12,7 @@ export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok
  * Lenient: what this version does not know is left out. The status is not judged: it is the controller's own word, and an old one
  * that no longer fits must not make the object unreadable.
  */
-export function parseWith<S extends z.ZodType<KubeObject>>(
-  schema: S,
-): (raw: KubeObject) => Parsed<Stored<z.output<S>>> {
+export function parseWith<S extends Schema<KubeObject>>(schema: S): (raw: KubeObject) => Parsed<Stored<Output<S>>> {
   return ({ status, ...raw }) => {
     const read = readStored(schema, raw);
     if (read.ok) return { ok: true, value: { ...read.value, ...(status === undefined ? {} : { status }) } };
