@@ -11,6 +11,7 @@ Environment of every component:
 of controller only:
   OZ0_IMAGE                                            image of the sidecar and launcher of tool pods
   OZ0_USER_NAMESPACES                                  prefer | require | off
+  OZ0_TOOL_REQUEST_<AMOUNT>, OZ0_TOOL_LIMIT_<AMOUNT>   of a tool's container: CPU, MEMORY, EPHEMERAL_STORAGE
 
 Files, of all but edge, which signs its own: /oz0/identity/token (audience oz0-ca), /oz0/trust/ca.crt.
 Ports: 8443 TLS, 8081 health, 9090 metrics.
