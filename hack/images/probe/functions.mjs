@@ -3,9 +3,10 @@ import { createSocket } from 'node:dgram';
 import { lookup, Resolver } from 'node:dns/promises';
 import { appendFileSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 
 const text = { type: 'string' };
 const number = { type: 'number' };
@@ -34,6 +35,13 @@ export const functions = {
     ({ path, text: content }) => writeFileSync(path, content) ?? 'written',
   ),
   connect: define('Opens a TCP connection.', asksWorld, { host: text, port: number, timeoutMs: number }, tcp),
+  connectThrough: define(
+    'Asks a TLS proxy, without a client certificate, for a tunnel; returns the first line of its answer.',
+    asksWorld,
+    { host: text, port: number, target: text, timeoutMs: number },
+    connectThrough,
+  ),
+  hostname: define('The name of this pod.', reads, {}, () => ({ hostname: hostname() })),
   udp: define(
     'Sends a datagram and waits for an answer.',
     asksWorld,
@@ -155,6 +163,20 @@ function tcp({ host, port, timeoutMs = 3000 }) {
   });
 }
 
+function connectThrough({ host, port, target, timeoutMs = 3000 }) {
+  return new Promise((done) => {
+    // What it presents does not matter here: a hostile tool checks nothing.
+    const socket = connectTls({ host, port, rejectUnauthorized: false, timeout: timeoutMs }, () =>
+      socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`),
+    );
+    const end = (fields) => done(fields) ?? socket.destroy();
+    socket.once('data', (data) => end({ head: data.toString('latin1').split('\r\n')[0] }));
+    socket.on('timeout', () => end({ error: 'timeout' }));
+    socket.on('error', (error) => end({ error: error.code }));
+    socket.on('close', () => done({ error: 'closed' }));
+  });
+}
+
 function udp({ host, port, hex = '00', timeoutMs = 2000 }) {
   return new Promise((done) => {
     const socket = createSocket('udp4');
@@ -212,7 +234,7 @@ async function countUp({ name, delayMs = 0 }) {
   appendFileSync(counterFile(name), '.');
   const count = counted(name);
   await wait(delayMs);
-  return { count };
+  return { count, instance: hostname() };
 }
 
 function floodLog({ bytes = 1_000_000 }) {
