@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { buildImages } from '../images/build.ts';
 import { uninterrupted } from '../shell/interrupt.ts';
 import { step } from '../shell/steps.ts';
-import { waitFor } from '../shell/wait.ts';
 import { applyBaseObjects, dnsAnswers } from './base-objects.ts';
 import { createCertificates } from './certificates.ts';
 import { cgroupsLeft, createCgroups, removeCgroups } from './cgroups.ts';
@@ -14,7 +13,6 @@ import {
   clusterFolder,
   dataOf,
   kubeconfig,
-  linkOf,
   type MachineName,
   machineNames,
   type NodeName,
@@ -23,8 +21,8 @@ import {
 } from './layout.ts';
 import { loadArchives } from './load.ts';
 import { machineRuns, startMachine, stopMachine } from './machines.ts';
-import { connectMachine, createBridge, removeBridge } from './network.ts';
-import { nodeReady, startContainerd, startNode } from './node.ts';
+import { connectMachine, createBridge, cutMachine, hasLink, removeBridge } from './network.ts';
+import { nodeReady, startContainerd, startKubelet, startPolicies } from './node.ts';
 import { buildPrograms, programsKey } from './programs.ts';
 
 const versionFile = join(clusterFolder, 'programs-key');
@@ -58,8 +56,7 @@ async function start(archives: readonly string[]): Promise<void> {
     }),
     ...nodeNames.map((node) => step(`containerd on ${node}`, () => bootContainerd(node, archives))),
   ]);
-  for (const node of nodeNames) startNode(node);
-  await Promise.all(nodeNames.map((node) => step(`${node} ready`, () => nodeReady(node, since))));
+  await Promise.all(nodeNames.map((node) => step(`${node} ready`, () => bootNode(node, since))));
   await step('cluster DNS answers', dnsAnswers);
 }
 
@@ -75,6 +72,12 @@ async function bootContainerd(node: NodeName, archives: readonly string[]): Prom
   await loadArchives(archives, [node]);
 }
 
+async function bootNode(node: NodeName, since: Date): Promise<void> {
+  startKubelet(node);
+  await nodeReady(node, since);
+  await startPolicies(node);
+}
+
 /** Ends the cluster and removes its data; its logs stay until the next one. */
 export async function down(keepData: boolean): Promise<void> {
   await step('stop', stopAll);
@@ -83,8 +86,8 @@ export async function down(keepData: boolean): Promise<void> {
 
 /** A power cut of one machine. Its data stays, as on a disk. */
 export async function stopOne(machine: MachineName): Promise<void> {
+  await cutMachine(machine);
   await stopMachine(machine);
-  await linkGone(machine);
   if (machine !== 'control-plane') await removeCgroups(machine);
 }
 
@@ -101,27 +104,14 @@ export async function startOne(machine: MachineName): Promise<void> {
     machine,
     images.map(({ archive }) => archive),
   );
-  startNode(machine);
-  await nodeReady(machine, since);
+  await bootNode(machine, since);
 }
 
 async function stopAll(): Promise<void> {
+  await Promise.all(machineNames.map(cutMachine));
   await Promise.all(machineNames.map(stopMachine));
-  await Promise.all([...machineNames.map(linkGone), removeCgroups()]);
+  await removeCgroups();
   await removeBridge();
-}
-
-/** The card goes with the namespace, which the kernel takes apart a moment after its last process. */
-async function linkGone(machine: MachineName): Promise<void> {
-  await waitFor(
-    `the end of ${linkOf(machine)}`,
-    () => (existsSync(`/sys/class/net/${linkOf(machine)}`) ? undefined : true),
-    {
-      timeoutSeconds: 20,
-      everyMs: 20,
-      hint: `\`ip link del ${linkOf(machine)}\` removes it by hand`,
-    },
-  );
 }
 
 function removeData(): void {
@@ -135,7 +125,7 @@ function removeData(): void {
 export function remains(): string[] {
   return [
     ...machineNames.filter(machineRuns).map((machine) => `machine ${machine}`),
-    ...(existsSync(`/sys/class/net/${bridge}`) ? [`bridge ${bridge}`] : []),
+    ...(hasLink(bridge) ? [`bridge ${bridge}`] : []),
     ...cgroupsLeft().map((folder) => `cgroup ${folder}`),
   ];
 }

@@ -4,26 +4,40 @@
  * power cut would: nothing can be left behind, and nothing has to be looked for.
  */
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../shell/command.ts';
 import { identify, isAlive, kill, type ProcessIdentity } from '../shell/process-identity.ts';
 import { waitFor } from '../shell/wait.ts';
-import { clusterFolder, logFolder, logOf, type MachineName } from './layout.ts';
+import { bridgeAddress, logFolder, logOf, type MachineName } from './layout.ts';
 import { program, programPath } from './programs.ts';
 
 /** `holder` is the process that made the namespaces; init is its only child and dies with it. */
 type MachineRecord = { holder: ProcessIdentity; init: ProcessIdentity; programs: Record<string, ProcessIdentity> };
 
-const recordFolder = join(clusterFolder, 'machines');
+// Of this machine, not of a cache: its addresses can be used once, so whoever starts a cluster must find a running one.
+const recordFolder = '/run/oz0-operator';
 const recordFile = (machine: MachineName): string => join(recordFolder, `${machine}.json`);
 
 // Runs as the machine's first process, which then becomes its init. /run is the machine's own: network namespaces of
 // pods, sockets of containers and the lock of iptables live there, and are gone after a power cut, as on a real one.
+// Names are asked at the bridge, where only a test may answer: a machine has no way out, and is told so at once.
 const setup = `set -e
 mount --make-rshared /
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/netns /run/lock /run/containerd
+echo "nameserver $3" > /run/resolv.conf
+mount --bind /run/resolv.conf /etc/resolv.conf
 hostname "$1"
 exec "$2" "$1"`;
 
@@ -33,7 +47,7 @@ export async function startMachine(machine: MachineName): Promise<void> {
   const log = logOf(machine);
   const holder = spawnLogged(log, 'unshare', [
     ...namespaces,
-    ...['--propagation', 'private', 'sh', '-c', setup, 'sh', `oz0-${machine}`, program('pause')],
+    ...['--propagation', 'private', 'sh', '-c', setup, 'sh', `oz0-${machine}`, program('pause'), bridgeAddress],
   ]);
   // Recorded before anything can fail, so that a clean-up finds it.
   writeRecord(machine, { holder, init: holder, programs: {} });
@@ -62,6 +76,7 @@ export async function stopMachine(machine: MachineName): Promise<void> {
     hint: 'a process that does not die waits for a device or a file system: look at `ps -eo pid,stat,wchan,cmd`',
   });
   rmSync(recordFile(machine), { force: true });
+  if (existsSync(recordFolder) && readdirSync(recordFolder).length === 0) rmdirSync(recordFolder);
 }
 
 export function machineRuns(machine: MachineName): boolean {

@@ -1,5 +1,5 @@
 /** The bridge, a machine's card on it, and the routes by which machines and this machine reach pods. */
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { run } from '../shell/command.ts';
 import {
   addressOf,
@@ -15,7 +15,7 @@ import { initPid } from './machines.ts';
 
 /** Nothing of this machine's own tables is changed but for the bridge's address and one route a node. */
 export async function createBridge(): Promise<void> {
-  if (existsSync(`/sys/class/net/${bridge}`)) return;
+  if (hasLink(bridge)) return;
   await batch(
     [],
     [`link add ${bridge} type bridge`, `addr add ${bridgeAddress}/24 dev ${bridge}`, `link set ${bridge} up`],
@@ -23,14 +23,27 @@ export async function createBridge(): Promise<void> {
 }
 
 export async function removeBridge(): Promise<void> {
-  if (existsSync(`/sys/class/net/${bridge}`)) await batch([], [`link del ${bridge}`]); // its routes go with it
+  if (hasLink(bridge)) await batch([], [`link del ${bridge}`]); // its routes go with it
+}
+
+/**
+ * Takes the machine's card away. It would go with the machine's namespace; but the kernel keeps that for minutes while
+ * connections of dead processes wait for peers that are dead as well.
+ */
+export async function cutMachine(machine: MachineName): Promise<void> {
+  const link = linkOf(machine);
+  try {
+    if (hasLink(link)) await batch([], [`link del ${link}`]);
+  } catch (error) {
+    if (hasLink(link)) throw error; // else it went by itself in the meantime
+  }
 }
 
 /** Gives the machine its card, its address and its routes. A card of an earlier life has gone with its namespace. */
 export async function connectMachine(machine: MachineName): Promise<void> {
   const pid = initPid(machine);
   const link = linkOf(machine);
-  if (existsSync(`/sys/class/net/${link}`)) await batch([], [`link del ${link}`]); // the kernel may still be at it
+  await cutMachine(machine);
   await batch(
     [],
     [
@@ -53,6 +66,11 @@ export async function connectMachine(machine: MachineName): Promise<void> {
   for (const node of nodeNames) {
     if (node === machine) await batch([], [`route replace ${podRangeOf(node)} via ${addressOf(node)} dev ${bridge}`]);
   }
+}
+
+/** Asked of /proc, which answers for the network we are in; /sys answers for the one it was mounted in. */
+export function hasLink(name: string): boolean {
+  return new RegExp(`^ *${name}:`, 'm').test(readFileSync('/proc/net/dev', 'utf8'));
 }
 
 async function batch(prefix: readonly string[], lines: readonly string[]): Promise<void> {

@@ -43,8 +43,8 @@ export async function startContainerd(node: NodeName): Promise<void> {
   });
 }
 
-/** The rest of the node; needs the API server and, in containerd, the pause image. */
-export function startNode(node: NodeName): void {
+/** Needs the API server and, in containerd, the pause image. */
+export function startKubelet(node: NodeName): void {
   const data = dataOf(node);
   const config = (name: string, content: unknown): string => {
     const file = join(data, name);
@@ -60,6 +60,20 @@ export function startNode(node: NodeName): void {
     `--cert-dir=${join(data, 'kubelet', 'pki')}`,
   ]);
   startProgram(node, 'kube-proxy', [config('kube-proxy.yaml', proxyConfig(node))]);
+}
+
+/** Waits until the node says that it is ready, having said so after `since`: kept data remembers an earlier life. */
+export async function nodeReady(node: NodeName, since: Date): Promise<void> {
+  await waitFor(`node ${node}`, async () => ((await readyAt(node)) >= since.getTime() - 1000 ? true : undefined), {
+    timeoutSeconds: 90,
+    everyMs: 300,
+    log: programLog(node, 'kubelet'),
+    hopeless: () => endedProgram(node, 'kubelet') ?? endedProgram(node, 'containerd'),
+  });
+}
+
+/** Enforces NetworkPolicy from here on; needs a node that has told its address. */
+export async function startPolicies(node: NodeName): Promise<void> {
   // Only its firewall; a refused connection is rejected at once, not dropped.
   startProgram(node, 'kube-router', [
     `--kubeconfig=${kubeconfig}`,
@@ -72,15 +86,10 @@ export function startNode(node: NodeName): void {
     '--health-port=0',
     '--metrics-port=0',
   ]);
-}
-
-/** Waits until the node says that it is ready, having said so after `since`: kept data remembers an earlier life. */
-export async function nodeReady(node: NodeName, since: Date): Promise<void> {
-  await waitFor(`node ${node}`, async () => ((await readyAt(node)) >= since.getTime() - 1000 ? true : undefined), {
-    timeoutSeconds: 90,
-    everyMs: 300,
-    log: programLog(node, 'kubelet'),
-    hopeless: () => endedProgram(node, 'kubelet') ?? endedProgram(node, 'containerd'),
+  await waitFor(`policies on ${node}`, () => runIn(node, ['iptables', '-S', 'KUBE-ROUTER-FORWARD']), {
+    timeoutSeconds: 30,
+    log: programLog(node, 'kube-router'),
+    hopeless: () => endedProgram(node, 'kube-router'),
   });
 }
 
