@@ -44,9 +44,9 @@ export interface StdioClientOptions {
   readonly onNotification?: (method: string, params: JsonObject | undefined) => void;
   /** Bytes that were no message of use: junk, half lines, answers to nobody. */
   readonly onNoise?: (bytes: number) => void;
-  /** How long a request that was given up may go on before `onOverdue`. */
+  /** How long a call that was given up may go on before `onOverdue`. */
   readonly graceMs: number;
-  /** A request that was given up is still unanswered after the grace. */
+  /** A call that was given up is still unanswered after the grace. */
   readonly onOverdue: () => void;
 }
 
@@ -58,20 +58,24 @@ export interface StdioClient {
   readonly push: (chunk: Buffer) => void;
   /** The process has ended: whatever runs has an unknown outcome. */
   readonly end: () => void;
-  /** Requests with a bound that the process still works on, for all we know; also those that were given up. */
+  /** Calls that the process still works on, for all we know; also those that were given up. */
   readonly running: () => number;
+  /** Of these, the ones that someone still waits for. */
+  readonly awaited: () => number;
 }
 
 interface Pending {
   readonly settle: (outcome: StdioOutcome) => void;
   readonly onProgress: ((progress: Progress) => void) | undefined;
   readonly counted: boolean;
+  givenUp: boolean;
   timer: NodeJS.Timeout | undefined;
 }
 
 export function createStdioClient(options: StdioClientOptions): StdioClient {
   const pending = new Map<number, Pending>();
   let counted = 0;
+  let givenUp = 0;
   let lastId = 0;
   let ended = false;
   const noise = (bytes: number): void => options.onNoise?.(bytes);
@@ -86,6 +90,7 @@ export function createStdioClient(options: StdioClientOptions): StdioClient {
     clearTimeout(entry.timer);
     pending.delete(id);
     if (entry.counted) counted--;
+    if (entry.counted && entry.givenUp) givenUp--;
   };
 
   const answer = (id: unknown, outcome: StdioOutcome, bytes: number): void => {
@@ -153,6 +158,7 @@ export function createStdioClient(options: StdioClientOptions): StdioClient {
       else if (signal?.aborted) resolve({ kind: 'cancelled' });
       else {
         const id = ++lastId;
+        const counts = method === 'tools/call';
         let settled = false;
         const settle = (outcome: StdioOutcome): void => {
           settled = true;
@@ -162,9 +168,17 @@ export function createStdioClient(options: StdioClientOptions): StdioClient {
         const giveUp = (outcome: StdioOutcome, reason: string): void => {
           const entry = pending.get(id);
           if (entry === undefined || settled) return;
+          if (!counts) {
+            // What is no call holds no slot, and a handshake may not be cancelled.
+            forget(id);
+            settle(outcome);
+            return;
+          }
           clearTimeout(entry.timer);
           send(encodeNotification('notifications/cancelled', { requestId: id, reason }));
           entry.timer = setTimeout(options.onOverdue, options.graceMs);
+          entry.givenUp = true;
+          givenUp++;
           settle(outcome);
         };
         const abort = (): void => giveUp({ kind: 'cancelled' }, 'cancelled by the client');
@@ -172,8 +186,8 @@ export function createStdioClient(options: StdioClientOptions): StdioClient {
           timeoutMs === undefined
             ? undefined
             : setTimeout(() => giveUp({ kind: 'unknown', reason: 'timeout' }, 'timed out'), timeoutMs);
-        pending.set(id, { settle, onProgress, counted: timeoutMs !== undefined, timer });
-        if (timeoutMs !== undefined) counted++;
+        pending.set(id, { settle, onProgress, counted: counts, givenUp: false, timer });
+        if (counts) counted++;
         signal?.addEventListener('abort', abort, { once: true });
         send(encodeRequest(id, method, onProgress === undefined ? params : withToken(params, id)));
       }
@@ -191,6 +205,7 @@ export function createStdioClient(options: StdioClientOptions): StdioClient {
       }
     },
     running: () => counted,
+    awaited: () => counted - givenUp,
   };
 }
 

@@ -128,6 +128,8 @@ function serve(socket: Socket, options: LauncherSocketOptions): void {
     hello,
     start(order, heard) {
       events = heard;
+      // It may have gone between its greeting and this.
+      if (exited) heard.exited(undefined);
       send('S', Buffer.from(JSON.stringify(order)));
     },
     stdin(bytes) {
