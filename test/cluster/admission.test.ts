@@ -192,7 +192,7 @@ describe('pods', () => {
   test('[D04] nor its resources, by resizing', async () => {
     const patch = { spec: { containers: [{ ...podSpec().containers[0], resources: { limits: { memory: '1Gi' } } }] } };
     expectRefused(
-      await tryPatch(owner, namespace, `pod/${toolPod}`, patch, '--subresource=resize'),
+      await tryPatch(owner, namespace, `pod/${toolPod}`, patch, 'resize'),
       'tool-pods',
       /what it runs comes from its Tool/,
     );
@@ -512,9 +512,9 @@ describe('Tools', () => {
     const made = tool('story', { labels: { 'oz0.ai/plugin': 'story' } }, { plugin: 'story' });
     expectAllowed(await asController(made));
     const message = /is made from Plugin story: change the Plugin/;
-    expectRefused(await tryPatch(owner, namespace, 'tools.oz0.ai/story', { spec: { plugin: null } }), 'tools', message);
+    expectRefused(await tryPatch(owner, namespace, 'tool/story', { spec: { plugin: null } }), 'tools', message);
     expectRefused(
-      await tryPatch(owner, namespace, 'tools.oz0.ai/story', { metadata: { labels: { 'oz0.ai/plugin': null } } }),
+      await tryPatch(owner, namespace, 'tool/story', { metadata: { labels: { 'oz0.ai/plugin': null } } }),
       'tools',
       message,
     );
