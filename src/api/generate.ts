@@ -19,7 +19,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     files.set(`crds/${kind.plural}.yaml`, toYaml(definition));
     files.set(`charts/oz0-operator/templates/crds/${kind.plural}.yaml`, forChart(definition));
   }
-  files.set('src/api/REFERENCE.md', reference(KINDS));
+  files.set('crds/REFERENCE.md', reference(KINDS));
   return files;
 }
 

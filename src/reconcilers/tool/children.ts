@@ -53,7 +53,10 @@ function networkPolicy(tool: WrittenTool, operator: Operator): KubeObject {
   };
 }
 
-/** Headless: nobody calls it; its EndpointSlices tell gateways which pods there are. */
+/**
+ * Headless: nobody calls it; its EndpointSlices tell gateways which pods there are, and which are ready. (A field that is false by
+ * default is not stored, so it is not written either: it would look like drift.)
+ */
 function service(tool: WrittenTool): KubeObject {
   return {
     apiVersion: 'v1',
@@ -61,7 +64,6 @@ function service(tool: WrittenTool): KubeObject {
     metadata: metadata(tool),
     spec: {
       clusterIP: 'None',
-      publishNotReadyAddresses: false,
       selector: toolSelector(tool.metadata.name),
       ports: [{ name: 'tls', port: PORT_TLS, protocol: 'TCP', targetPort: PORT_TLS }],
     },

@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { type KubeObject, resourceKey } from '../../engine/contract.ts';
+import { at, recordsAt, textAt } from '../live.ts';
+import { aPlugin, aPluginTool, aTool, DIGEST, OPERATOR, observe } from '../testing/objects.ts';
+import { TOOL_OWNS } from './children.ts';
+import { TEMPLATE_ANNOTATION } from './pod.ts';
+import { toolReconciler } from './reconcile.ts';
+
+const reconciler = toolReconciler(OPERATOR, () => Promise.reject(new Error('not asked')));
+
+function childrenOf(tool: KubeObject, plugins: readonly KubeObject[] = [], operator = OPERATOR): readonly KubeObject[] {
+  const of =
+    operator === OPERATOR ? reconciler : toolReconciler(operator, () => Promise.reject(new Error('not asked')));
+  const outcome = of.reconcile(observe(of, tool, { reads: { plugin: plugins } }));
+  if (outcome.do !== 'converge') throw new Error('held');
+  return outcome.children;
+}
+
+const child = (children: readonly KubeObject[], kind: string) => {
+  const found = children.find((candidate) => candidate.kind === kind);
+  if (!found) throw new Error(`no ${kind}`);
+  return found;
+};
+const workload = (tool: KubeObject) =>
+  childrenOf(tool).find(({ kind }) => kind === 'DaemonSet' || kind === 'Deployment');
+const podSpec = (tool: KubeObject) => at(workload(tool), 'spec', 'template', 'spec');
+const containers = (tool: KubeObject) => [
+  ...recordsAt(podSpec(tool), 'initContainers'),
+  ...recordsAt(podSpec(tool), 'containers'),
+];
+const container = (tool: KubeObject, name: string) => containers(tool).find((candidate) => candidate['name'] === name);
+
+const EVERYTHING = {
+  affinity: 'any',
+  replicas: 3,
+  timeout: '2m',
+  concurrency: 2,
+  runAsUser: 1000,
+  env: { ZETA: '1', ALPHA: 'two\nlines' },
+  resources: { requests: { memory: '512Mi' }, limits: { cpu: 2 } },
+  runtimeClassName: 'gvisor',
+  nodeSelector: { zone: 'a', 'kubernetes.io/arch': 'amd64' },
+  tolerations: [{ key: 'example.com/gpu', operator: 'Exists' }],
+};
+
+describe('children of a Tool, as YAML', () => {
+  test('[K05] [S01] [S04] [S05] [S06] an image, on each node', async () => {
+    await expect(stringify(childrenOf(aTool()), { aliasDuplicateObjects: false })).toMatchFileSnapshot(
+      'golden/image-node.golden.yaml',
+    );
+  });
+
+  test("[K03] [S07] a plugin's own code, anywhere, with everything set", async () => {
+    const plugin = aPlugin({ source: { image: `ghcr.example/acme/github@${DIGEST}`, pullSecrets: ['pull'] } });
+    const children = childrenOf(aPluginTool(EVERYTHING), [plugin]);
+    await expect(stringify(children, { aliasDuplicateObjects: false })).toMatchFileSnapshot(
+      'golden/plugin-any.golden.yaml',
+    );
+  });
+});
+
+describe('[S01] the pod', () => {
+  test.for(['launcher', 'sidecar', 'tool'])('container %s has nothing that it does not need', (name) => {
+    expect(container(aTool(), name)).toMatchObject({
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        capabilities: { drop: ['ALL'] },
+        readOnlyRootFilesystem: true,
+        runAsNonRoot: true,
+      },
+      resources: {
+        limits: { cpu: expect.any(String), memory: expect.any(String), 'ephemeral-storage': expect.any(String) },
+      },
+    });
+  });
+
+  test('tool and sidecar are two users, whoever the tool is', () => {
+    expect(at(container(aTool(), 'tool'), 'securityContext', 'runAsUser')).toBe(65532);
+    expect(at(container(aTool({ runAsUser: 1000 }), 'tool'), 'securityContext', 'runAsUser')).toBe(1000);
+    expect(at(container(aTool(), 'sidecar'), 'securityContext', 'runAsUser')).toBe(65533);
+  });
+
+  test("the tool's container has no token, no environment, and may write to /tmp only", () => {
+    expect(podSpec(aTool())).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
+    const tool = container(aTool({ env: { A: '1' } }), 'tool');
+    expect(tool).not.toHaveProperty('env');
+    expect(tool).not.toHaveProperty('envFrom');
+    const mounts = recordsAt(tool, 'volumeMounts');
+    expect(mounts.map(({ name }) => name)).toEqual(['bin', 'run', 'tmp']);
+    expect(mounts.filter((mount) => mount['readOnly'] !== true).map(({ name }) => name)).toEqual(['tmp']);
+  });
+
+  test("the one token is the sidecar's, of an audience that the API server refuses", () => {
+    const mounting = containers(aTool()).filter((item) =>
+      recordsAt(item, 'volumeMounts').some(({ name }) => name === 'identity'),
+    );
+    expect(mounting.map(({ name }) => name)).toEqual(['sidecar']);
+    expect(JSON.stringify(podSpec(aTool())).match(/"audience":"[^"]*"/g)).toEqual(['"audience":"oz0-ca"']);
+  });
+
+  test('every scratch volume has a limit', () => {
+    for (const volume of recordsAt(podSpec(aTool()), 'volumes')) {
+      if (volume['emptyDir']) expect(textAt(volume, 'emptyDir', 'sizeLimit'), String(volume['name'])).toBeTruthy();
+    }
+  });
+
+  test('a user namespace where the cluster has them', () => {
+    expect(podSpec(aTool())).toHaveProperty('hostUsers', false);
+    const without = childrenOf(aTool(), [], { ...OPERATOR, userNamespaces: false });
+    expect(at(child(without, 'DaemonSet'), 'spec', 'template', 'spec')).not.toHaveProperty('hostUsers');
+  });
+
+  test('no probe names a host, which Pod Security refuses', () => {
+    expect(JSON.stringify(podSpec(aTool()))).not.toContain('"host"');
+  });
+});
+
+describe('[S04] [S05] the walls', () => {
+  const policy = (children: readonly KubeObject[]) => at(child(children, 'NetworkPolicy'), 'spec');
+  const part = (component: string) => ({
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'oz0-system' } },
+    podSelector: { matchLabels: { 'app.kubernetes.io/name': 'oz0-operator', 'oz0.ai/component': component } },
+  });
+  const ports = [{ protocol: 'TCP', port: 8443 }];
+
+  test('in: gateways and the controller; out: egress; nothing else', () => {
+    expect(policy(childrenOf(aTool()))).toEqual({
+      podSelector: { matchLabels: { 'oz0.ai/tool': 'everything' } },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [part('gateway'), part('controller')], ports }],
+      egress: [{ to: [part('egress')], ports }],
+    });
+  });
+
+  test('a tool resolves no name', () => {
+    expect(podSpec(aTool())).toMatchObject({ dnsPolicy: 'None', dnsConfig: { nameservers: ['127.0.0.1'] } });
+  });
+
+  test('account and policy come before the workload, and so go after it', () => {
+    const kinds = TOOL_OWNS.map(({ kind }) => kind);
+    const walls = Math.max(kinds.indexOf('ServiceAccount'), kinds.indexOf('NetworkPolicy'));
+    expect(walls).toBeLessThan(Math.min(kinds.indexOf('DaemonSet'), kinds.indexOf('Deployment')));
+  });
+
+  test('every child is of a declared kind, in the namespace of its Tool', () => {
+    const declared = TOOL_OWNS.map(resourceKey);
+    for (const item of [...childrenOf(aTool()), ...childrenOf(aTool({ affinity: 'any' }))]) {
+      expect(declared).toContain(resourceKey(item));
+      expect(item.metadata.namespace).toBe('acme');
+      expect(item.metadata.name).toBe('oz0t-everything');
+    }
+  });
+});
+
+describe('[S06] where pods are', () => {
+  const kinds = (spec: Record<string, unknown>) => childrenOf(aTool(spec)).map(({ kind }) => kind);
+
+  test('node: one on each', () => {
+    expect(kinds({})).toEqual(['ServiceAccount', 'NetworkPolicy', 'DaemonSet']);
+    expect(at(workload(aTool()), 'spec', 'updateStrategy', 'rollingUpdate')).toEqual({
+      maxSurge: 1,
+      maxUnavailable: 0,
+    });
+  });
+
+  test('any: a few, spread, found by their Service', () => {
+    expect(kinds({ affinity: 'any' })).toEqual([
+      'ServiceAccount',
+      'NetworkPolicy',
+      'Service',
+      'PodDisruptionBudget',
+      'Deployment',
+    ]);
+    expect(at(workload(aTool({ affinity: 'any' })), 'spec', 'strategy', 'rollingUpdate')).toEqual({
+      maxSurge: 1,
+      maxUnavailable: 0,
+    });
+  });
+
+  test('[case 111] a number of pods that nobody wrote is left to whoever scales', () => {
+    expect(at(workload(aTool({ affinity: 'any' })), 'spec')).not.toHaveProperty('replicas');
+    expect(at(workload(aTool({ affinity: 'any', replicas: 3 })), 'spec', 'replicas')).toBe(3);
+  });
+});
+
+describe('[S07] what a Tool may set', () => {
+  test.for([
+    [
+      {},
+      { requests: { cpu: '50m', memory: '64Mi' }, limits: { cpu: '1', memory: '256Mi', 'ephemeral-storage': '512Mi' } },
+    ],
+    [{ requests: { memory: '1Gi' } }, { requests: { memory: '1Gi' }, limits: { memory: '1Gi' } }],
+    [{ limits: { memory: '32Mi' } }, { requests: { memory: '32Mi' }, limits: { memory: '32Mi' } }],
+    [
+      { requests: { cpu: 2 }, limits: { cpu: 3 } },
+      { requests: { cpu: '2' }, limits: { cpu: '3' } },
+    ],
+    [{ limits: { 'ephemeral-storage': '2Gi' } }, { limits: { 'ephemeral-storage': '2Gi' } }],
+  ] as const)('resources %j come to %j', ([resources, wanted]) => {
+    expect(container(aTool({ resources }), 'tool')).toMatchObject({ resources: wanted });
+  });
+
+  test.for([
+    ['1s', 16],
+    ['60s', 75],
+    ['9m50s', 605],
+    ['30m', 605],
+  ] as const)('a timeout of %s is given %s seconds to drain', ([timeout, seconds]) => {
+    expect(podSpec(aTool({ timeout }))).toHaveProperty('terminationGracePeriodSeconds', seconds);
+  });
+
+  test('the sidecar is told what to run, in one order', () => {
+    const [variable] = recordsAt(container(aTool(EVERYTHING), 'sidecar'), 'env');
+    expect(variable).toEqual({
+      name: 'OZ0_SIDECAR',
+      value:
+        '{"namespace":"acme","tool":"everything","argv":["/usr/bin/tool","--stdio"],"env":{"ALPHA":"two\\nlines","ZETA":"1"},"timeoutMs":120000,"concurrency":2,"maxMessageBytes":4194304}',
+    });
+  });
+});
+
+describe('what rolls pods', () => {
+  const template = (tool: KubeObject) => at(workload(tool), 'spec', 'template');
+  const shuffle = <T>(value: T, next: () => number): T => {
+    if (Array.isArray(value)) return value.map((item) => shuffle(item, next)) as T;
+    if (typeof value !== 'object' || value === null) return value;
+    const entries = Object.entries(value).map(([key, item]) => ({ key, item: shuffle(item, next), at: next() }));
+    return Object.fromEntries(entries.sort((a, b) => a.at - b.at).map(({ key, item }) => [key, item])) as T;
+  };
+
+  test('[case 107] the order of maps does not, in a thousand shuffles', { timeout: 60_000 }, () => {
+    let seed = 7;
+    const next = () => {
+      seed = (seed * 1103515245 + 12345) % 2147483648;
+      return seed;
+    };
+    const wanted = JSON.stringify(childrenOf(aTool(EVERYTHING)));
+    for (let round = 0; round < 1000; round++) {
+      expect(JSON.stringify(childrenOf(shuffle(aTool(EVERYTHING), next)))).toBe(wanted);
+    }
+  });
+
+  test('a change of what runs does, and the template says so', () => {
+    const hash = (tool: KubeObject) => at(template(tool), 'metadata', 'annotations', TEMPLATE_ANNOTATION);
+    expect(hash(aTool({ env: { A: '1' } }))).not.toBe(hash(aTool({ env: { A: '2' } })));
+    expect(hash(aTool({ affinity: 'any', replicas: 1 }))).toBe(hash(aTool({ affinity: 'any', replicas: 2 })));
+  });
+
+  test('[case 119] what selects pods never changes, since selectors cannot', () => {
+    for (const spec of [{}, { affinity: 'any' }, EVERYTHING]) {
+      expect(at(workload(aTool(spec)), 'spec', 'selector')).toEqual({ matchLabels: { 'oz0.ai/tool': 'everything' } });
+    }
+  });
+});
+
+test('[case 122] the longest names fit what Kubernetes takes', () => {
+  const name = 'a'.repeat(40);
+  for (const item of childrenOf(aTool({ affinity: 'any' }, { name }))) {
+    expect(item.metadata.name.length).toBeLessThanOrEqual(63);
+    for (const value of Object.values(item.metadata.labels ?? {})) expect(value.length).toBeLessThanOrEqual(63);
+  }
+});
+
+test('nothing is labelled so that a GitOps tool would take it for its own', () => {
+  expect(JSON.stringify(childrenOf(aTool({}, { labels: { 'app.kubernetes.io/instance': 'app' } })))).not.toContain(
+    'instance',
+  );
+});
