@@ -31,8 +31,7 @@ export async function up(): Promise<void> {
   await buildPrograms();
   const images = await buildImages(['pause', 'coredns']);
   await step('clean up what an earlier run left', stopAll);
-  // Data of other versions may be of another format; a test cluster is sooner made than migrated.
-  if (existsSync(versionFile) && readFileSync(versionFile, 'utf8') !== programsKey()) removeData();
+  if (!dataFits()) removeData();
   mkdirSync(clusterFolder, { recursive: true });
   writeFileSync(versionFile, programsKey());
   try {
@@ -41,6 +40,14 @@ export async function up(): Promise<void> {
     await uninterrupted(stopAll);
     throw error;
   }
+}
+
+/**
+ * Data without a kubeconfig is of a start that was interrupted; data of other versions may be of another format. A test
+ * cluster is sooner made than mended.
+ */
+function dataFits(): boolean {
+  return existsSync(kubeconfig) && existsSync(versionFile) && readFileSync(versionFile, 'utf8') === programsKey();
 }
 
 async function start(archives: readonly string[]): Promise<void> {

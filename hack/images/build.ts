@@ -7,7 +7,7 @@ import { Failure } from '../shell/failure.ts';
 import { withLock } from '../shell/lock.ts';
 import { step } from '../shell/steps.ts';
 import { type Image, imageNames, imageOf } from './catalog.ts';
-import { build, type Engine, engine, has } from './engine.ts';
+import { build, type Engine, engine, forget, has } from './engine.ts';
 import { copyOwnFiles } from './staging.ts';
 
 export type BuiltImage = { name: string; reference: string; archive: string };
@@ -69,7 +69,7 @@ async function make(image: Image, by: Engine, archive: string): Promise<void> {
       rmSync(context, { recursive: true, force: true });
     }
   });
-  removeOlder(image, archive);
+  await removeOlder(image, archive, by);
 }
 
 /** The base by the name that holds its key: exactly this one, whatever `:dev` means by now. */
@@ -97,13 +97,18 @@ function keyOf(image: Image, by: Engine): string {
 }
 
 /** Archives are big and an operator under work makes many: only the newest three of an image stay. */
-function removeOlder(image: Image, newest: string): void {
-  const mine = new RegExp(`^${image.name}-[0-9a-f]{12}\\.tar$`);
-  const others = readdirSync(folder)
-    .filter((name) => mine.test(name) && join(folder, name) !== newest)
-    .map((name) => ({ path: join(folder, name), time: statSync(join(folder, name)).mtimeMs }))
-    .sort((one, other) => other.time - one.time);
-  for (const { path } of others.slice(2)) rmSync(path, { force: true });
+async function removeOlder(image: Image, newest: string, by: Engine): Promise<void> {
+  const keys = readdirSync(folder).flatMap((name) => {
+    const [, owner, key] = /^(.+)-([0-9a-f]{12})\.tar$/.exec(name) ?? [];
+    return owner === image.name && key !== undefined && join(folder, name) !== newest
+      ? [{ key, path: join(folder, name) }]
+      : [];
+  });
+  const age = ({ path }: { path: string }) => Date.now() - statSync(path).mtimeMs;
+  for (const { key, path } of keys.sort((one, other) => age(one) - age(other)).slice(2)) {
+    rmSync(path, { force: true });
+    await forget(by, `oz0.local/${image.name}:${key}`);
+  }
 }
 
 function find(name: string): Image {

@@ -53,6 +53,11 @@ export async function has(by: Engine, name: string): Promise<boolean> {
   return await succeeds('buildah', [...storage, 'inspect', '--type=image', name]);
 }
 
+/** Forgets a name, and what only it kept. */
+export async function forget(by: Engine, name: string): Promise<void> {
+  await (by === 'docker' ? succeeds('docker', ['rmi', name]) : succeeds('buildah', [...storage, 'rmi', name]));
+}
+
 const storageFolder = join(cacheFolder, 'images', 'storage');
 const storage = [
   `--root=${storageFolder}`,
