@@ -37,11 +37,17 @@ type sidecar struct {
 func launch(t *testing.T) *sidecar {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "launcher.sock")
+	return launchCommand(t, socket, exec.Command(os.Args[0], "run", socket))
+}
+
+func launchCommand(t *testing.T, socket string, command *exec.Cmd) *sidecar {
+	t.Helper()
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sidecar{t: t, listener: listener, command: exec.Command(os.Args[0], "run", socket), exited: make(chan error, 1)}
+	os.Chmod(socket, 0o666)
+	s := &sidecar{t: t, listener: listener, command: command, exited: make(chan error, 1)}
 	s.command.Env = []string{"PATH=/usr/bin:/bin", "HOME=/home/tool", "LANG=C.UTF-8", "KUBERNETES_SERVICE_HOST=10.0.0.1"}
 	s.command.Stderr = &s.stderr
 	if err := s.command.Start(); err != nil {
@@ -199,6 +205,29 @@ func TestTheToolCannotLookIntoTheLauncher(t *testing.T) { // [case 78]
 	s.shell("grep NoNewPrivs /proc/self/status; grep -c . /proc/self/limits; ulimit -c")
 	stdout, _ := s.untilExit()
 	if !strings.Contains(stdout, "NoNewPrivs:\t1") || !strings.HasSuffix(stdout, "\n0\n") {
+		t.Errorf("%q", stdout)
+	}
+}
+
+func TestAToolOfTheSameUserReadsNothingOfTheLauncher(t *testing.T) { // [S02] [case 78]
+	if os.Getuid() != 0 {
+		t.Skip("needs root to be another user")
+	}
+	folder, err := os.MkdirTemp("", "launcher")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	os.Chmod(folder, 0o755)
+	program, socket := filepath.Join(folder, "launcher"), filepath.Join(folder, "launcher.sock")
+	if out, err := exec.Command(os.Args[0], "install", program).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	command := exec.Command(program, "run", socket)
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
+	s := launchCommand(t, socket, command)
+	s.shell(`id -u; for file in environ mem maps fd/3 root/etc/hosts; do cat /proc/$PPID/$file > /dev/null 2>&1 && echo "reads $file"; done`)
+	if stdout, _ := s.untilExit(); !strings.HasPrefix(stdout, "65532\n") || strings.Contains(stdout, "reads") {
 		t.Errorf("%q", stdout)
 	}
 }
