@@ -53,13 +53,9 @@ export function startLeaderElection(options: LeaderOptions): Leader {
   const leading = new AbortController();
   let seen: Seen | undefined;
   let renewedMs: number | undefined;
-  let given = false;
 
-  const mayWrite = () =>
-    !given &&
-    !leading.signal.aborted &&
-    renewedMs !== undefined &&
-    clock.monotonicMs() - renewedMs < timings.renewDeadlineMs;
+  const holds = () => renewedMs !== undefined && clock.monotonicMs() - renewedMs < timings.renewDeadlineMs;
+  const mayWrite = () => holds() && !signal.aborted && !leading.signal.aborted;
 
   /** Whether the lease is ours after this. Throws `ApiError` when that is not known. */
   async function acquireOrRenew(stop: AbortSignal): Promise<boolean> {
@@ -145,9 +141,8 @@ export function startLeaderElection(options: LeaderOptions): Leader {
   }
 
   async function release(): Promise<void> {
-    if (!mayWrite() || !seen?.lease) return;
+    if (!holds() || !seen?.lease) return;
     const { lease } = seen;
-    given = true;
     leading.abort(new Error('the lease is given back'));
     await write(lease, '', 1, { timeoutMs: timings.retryMs }).catch((error: unknown) => {
       log.debug({ lease: options.name, problem: String(error) }, 'the lease could not be given back');

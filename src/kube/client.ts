@@ -121,7 +121,13 @@ export function createClient(source: ConnectionSource = loadConnection()): KubeC
         contentType: 'application/apply-patch+yaml',
       },
       options,
-    );
+    ).catch((error: unknown) => {
+      // How the API server says that an apply's uid is not that of the object.
+      if (error instanceof ApiError && error.code === 'invalid' && error.fields.includes('metadata.uid')) {
+        throw new ApiError('conflict', error.message, { status: 409, reason: 'Conflict', cause: error });
+      }
+      throw error;
+    });
 
   return {
     namespace: source.namespace,

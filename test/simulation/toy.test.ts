@@ -58,11 +58,13 @@ describe('undisturbed', () => {
   });
 
   it('ends the same whatever the order of events and answers', async () => {
-    for (let seed = 2; seed < 32; seed++) {
+    for (let seed = 2; seed < 18; seed++) {
       const world = toyWorld({ seed });
-      world.start({ lagMs: [0, 200] });
+      const process = world.start({ lagMs: [0, 200] });
       await tell(world);
       await expectCleanEnd(world, 30);
+      // It waits for its own writes rather than run into conflicts.
+      expect(process.client.writes() - world.writes().length).toBeLessThanOrEqual(6);
     }
   });
 
@@ -115,7 +117,7 @@ describe('stale views', () => {
     'a new process sees the world of then, acts, and catches up by %s [I1] [I2] [I3]',
     async (how) => {
       for (let step = 0; step < STORY.length; step++) {
-        for (const back of [1, 3, 8, 20, 60]) {
+        for (const back of [1, 8, 40]) {
           const world = toyWorld({ seed: 7 + back });
           let process = world.start();
           await tell(world, async (at) => {
@@ -419,6 +421,29 @@ describe('others who write', () => {
     world.server.delete(refTo(BOX, 'one-box-a'), 'user');
     await world.settle();
     expect(conditions(world, 'one')).toMatchObject({ Ready: 'True Ready' });
+  });
+
+  it('a name that somebody took while our view was behind is not touched either [I2]', async () => {
+    const world = toyWorld();
+    world.server.create(config(), 'user');
+    world.server.create(toy('one'), 'user');
+    const seen = world.server.version();
+    const spec = { size: '9', text: 'theirs' };
+    for (const [kind, name] of [
+      [FENCE, 'one-fence'],
+      [BOX, 'one-box-a'],
+    ] as const) {
+      const { apiVersion } = kind;
+      world.server.create({ apiVersion, kind: kind.kind, metadata: { name, namespace: 'ns' }, spec }, 'user');
+    }
+    const process = world.start({ frozenAt: seen });
+    await world.advance(30_000);
+    const versions = world.server.list(resourceKey(FENCE)).map((object) => object.metadata.resourceVersion);
+    expect(versions).toEqual([String(seen + 1)]);
+    process.client.thaw('events');
+    await world.settle();
+    expect(conditions(world, 'one')).toMatchObject({ Ready: 'False ChildRefused' });
+    expect(world.server.list(resourceKey(FENCE))).toMatchObject([{ spec, metadata: { resourceVersion: versions[0] } }]);
   });
 
   it('a child whose owner was taken away is theirs now', async () => {

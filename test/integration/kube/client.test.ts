@@ -75,6 +75,20 @@ describe('createClient', () => {
     expect(seen).toMatchObject([{ line, contentType }]);
   });
 
+  it('takes an apply to another uid for the conflict that it is', async () => {
+    const body = { kind: 'Status', code: 422, reason: 'Invalid', details: { causes: [{ field: 'metadata.uid' }] } };
+    answer = { status: 422, body: JSON.stringify(body) };
+    await expect(client.apply(RESOURCE, tool(), apply)).rejects.toMatchObject({ code: 'conflict' });
+    body.details.causes = [{ field: 'spec.x' }];
+    answer = { status: 422, body: JSON.stringify(body) };
+    await expect(client.apply(RESOURCE, tool(), apply)).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  it('creates only, by a version that no object has', async () => {
+    await client.apply(RESOURCE, tool(), { ...apply, force: false, onlyCreate: true });
+    expect(seen[0]?.body).toMatchObject({ metadata: { name: 'a', resourceVersion: '1' } });
+  });
+
   it('deletes by uid and version, in the background [I2]', async () => {
     await client.delete(ref, { uid: 'u1', resourceVersion: '7' });
     expect(seen[0]).toMatchObject({
