@@ -61,6 +61,7 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
       function: target?.functionName,
       outcome,
       reason,
+      ...problemOf(attempted),
       toolPod: attempted?.pod,
       dials: attempted?.dials ?? 0,
       durationMs: performance.now() - startedMs,
@@ -146,6 +147,14 @@ function conclude(
       return end('cancelled', reason, { kind: 'error', error: unknownFunction(target.functionName) }, attempted);
     }
   }
+}
+
+const MAX_PROBLEM_CHARS = 200;
+
+function problemOf(attempted: Attempted | undefined): { readonly problem?: string } {
+  const outcome = attempted?.outcome;
+  if (outcome?.kind !== 'not-started' && outcome?.kind !== 'unknown') return {};
+  return { problem: outcome.problem.slice(0, MAX_PROBLEM_CHARS) };
 }
 
 /** Our token, not the agent's: the tool's progress comes back on the stream of this call alone. */

@@ -32,7 +32,8 @@ export interface GatewayLimits {
 
 export const GATEWAY_LIMITS: GatewayLimits = {
   maxBodyBytes: 4 * 1024 * 1024,
-  maxAnswerBytes: 4 * 1024 * 1024,
+  // A tool's largest message and what a hop writes around it.
+  maxAnswerBytes: 4 * 1024 * 1024 + 64 * 1024,
   bodyTimeoutMs: 30_000,
   callsPerAgent: 128,
   callsPerTool: 512,

@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AUDIENCE_GATEWAY, PORT_TLS } from '../domain/naming.ts';
 import type { Log as EngineLog } from '../engine/log.ts';
-import { createClient } from '../kube/client.ts';
-import { startIdentity } from '../net/identity.ts';
+import { createClient, type KubeClient } from '../kube/client.ts';
+import type { SessionKey } from '../mcp/sealedSession.ts';
+import { type IdentityHolder, startIdentity } from '../net/identity.ts';
 import { identityRequest } from '../net/identityRequest.ts';
 import { openPeer } from '../net/peer.ts';
 import { startTlsServer } from '../net/tlsServer.ts';
@@ -12,16 +13,34 @@ import type { Log } from '../runtime/log.ts';
 import type { Running, Shell } from '../runtime/process.ts';
 import { createCatalog } from './catalog/catalog.ts';
 import { createGateway } from './gateway.ts';
+import type { OpenConnections } from './hops.ts';
 import { createRecorder } from './recorder.ts';
-import { readSettings } from './settings.ts';
+import { readSettings, type Settings } from './settings.ts';
 import { watchCatalog } from './watch.ts';
 
 /** Short, so that a black hole leaves time to dial another pod. */
 const CONNECT_TIMEOUT_MS = 1_000;
 const CONNECTIONS_PER_POD = 256;
+const REVIEW_TIMEOUT_MS = 5_000;
+const CLOSE_MARGIN_MS = 2_000;
 
 export async function start(shell: Shell): Promise<Running> {
   const settings = readSettings(shell.environment);
+  return startGateway(shell, { settings, client: createClient() });
+}
+
+export interface StartOptions {
+  readonly settings: Settings;
+  /** Closed with the gateway. */
+  readonly client: KubeClient;
+  /** Unset: all addresses. */
+  readonly host?: string;
+  readonly toolPort?: number;
+}
+
+/** `listening`: the port, once there is a certificate to show; the rest of the process does not wait for it. */
+export function startGateway(shell: Shell, options: StartOptions): Running & { readonly listening: Promise<number> } {
+  const { settings, client } = options;
   const { log } = shell;
   const { ownNode, trustDomain } = settings;
   const stop = new AbortController();
@@ -38,60 +57,40 @@ export async function start(shell: Shell): Promise<Running> {
     log: (level, event, fields) => log[level](fields ?? {}, event),
     signal,
   });
-
-  const client = createClient();
   const catalog = createCatalog();
   const watching = watchCatalog({ client, catalog, ownNode, signal, log: engineLog(log) });
   const reviews = shell.metrics.counter('token_reviews_total', 'Reviews of tokens by the API server.', ['outcome']);
-
-  let keysFrom: unknown;
-  let keys: { id: string; key: Buffer }[] = [];
   const gateway = createGateway({
     ownNode,
-    version: shell.environment['OZ0_VERSION'] ?? '0.1.0',
+    version: settings.version,
     catalog,
     synced: watching.synced,
     review: async (token, timeout) => {
-      const review = await client.reviewToken(token, AUDIENCE_GATEWAY, { signal: timeout, timeoutMs: 5_000 });
+      const review = await client.reviewToken(token, AUDIENCE_GATEWAY, {
+        signal: timeout,
+        timeoutMs: REVIEW_TIMEOUT_MS,
+      });
       return review.authenticated ? { authenticated: true, user: review } : { authenticated: false };
     },
     onReview: (outcome) => reviews.inc({ outcome }),
-    openConnections: ({ namespace, tool, route }) => {
-      const peer = openPeer({
-        address: { host: route.address, port: PORT_TLS },
-        expected: { kind: 'tool', namespace, tool, podUid: route.podUid },
-        trustDomain,
-        credentials: identity,
-        connections: CONNECTIONS_PER_POD,
-        connectTimeoutMs: CONNECT_TIMEOUT_MS,
-      });
-      return { dispatcher: peer.dispatcher, close: peer.close };
-    },
-    sessionKeys: () => {
-      const held = identity.current()?.sessionKeys ?? [];
-      // Decoded once for each certificate, not for each request.
-      if (held !== keysFrom) {
-        keysFrom = held;
-        keys = held.map(({ id, key }) => ({ id, key: Buffer.from(key, 'base64') }));
-      }
-      return keys;
-    },
+    openConnections: dialTools(identity, trustDomain, options.toolPort ?? PORT_TLS),
+    sessionKeys: decodedKeys(identity),
     recorder: createRecorder(log, shell.metrics),
     allowedOrigins: settings.allowedOrigins,
-    onListingProblem: ({ namespace, name }, problem) =>
-      log.warn({ namespace, tool: name, problem }, 'cannot list a tool'),
+    onListingProblem: ({ namespace, name }, problem) => {
+      log.warn({ namespace, tool: name, problem }, 'cannot list a tool');
+    },
     onProblem: (error) => log.error({ error }, 'bug: a request failed'),
   });
-  const running = shell.metrics.gauge('calls_in_flight', 'Calls that run now.', []);
-  const measure = setInterval(() => running.set(gateway.callsInFlight()), 1_000);
+  const inFlight = shell.metrics.gauge('calls_in_flight', 'Calls that run now.', []);
+  const measure = setInterval(() => inFlight.set(gateway.callsInFlight()), 1_000);
   measure.unref();
-
   shell.health.addReadiness('identity', () => (identity.current() === undefined ? 'no certificate yet' : undefined));
   shell.health.addReadiness('gateway', gateway.notReady);
 
   // Not waited for: until edge answers, the process is unready and says why, and its probes are served.
-  let closing = false;
   const server = startTlsServer({
+    ...(options.host === undefined ? {} : { host: options.host }),
     port: settings.port,
     credentials: identity,
     trustDomain,
@@ -100,24 +99,53 @@ export async function start(shell: Shell): Promise<Running> {
     signal,
   });
   server.catch((error: unknown) => {
-    if (!closing) shell.exit(1, error instanceof Error ? error.message : 'cannot listen');
+    if (!signal.aborted) shell.exit(1, error instanceof Error ? error.message : 'cannot listen');
   });
 
   return {
+    listening: server.then(({ address }) => address.port),
     close: async () => {
+      // Services still lead here for a moment: new calls are taken until they do not.
       await sleep(settings.lingerMs);
-      closing = true;
       const listening = await Promise.race([server.catch(() => undefined), sleep(0, undefined)]);
-      const graceMs = settings.drainMs;
-      const closed = listening?.close(graceMs + 2_000);
-      await gateway.close(graceMs);
-      stop.abort();
+      const closed = listening?.close(settings.drainMs + CLOSE_MARGIN_MS);
+      await gateway.close(settings.drainMs);
+      stop.abort(new Error('the gateway is closed'));
       await closed;
       clearInterval(measure);
       identity.close();
       await watching.ended;
       await client.close();
     },
+  };
+}
+
+/** Connections to a tool's pod that its certificate has to prove: whoever took over its address is not called. */
+function dialTools(credentials: IdentityHolder, trustDomain: string, port: number): OpenConnections {
+  return ({ namespace, tool, route }) => {
+    const peer = openPeer({
+      address: { host: route.address, port },
+      expected: { kind: 'tool', namespace, tool, podUid: route.podUid },
+      trustDomain,
+      credentials,
+      connections: CONNECTIONS_PER_POD,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    });
+    return { dispatcher: peer.dispatcher, close: peer.close };
+  };
+}
+
+/** The keys that came with the certificate, decoded once for each certificate. */
+function decodedKeys(identity: IdentityHolder): () => readonly SessionKey[] {
+  let from: unknown;
+  let keys: readonly SessionKey[] = [];
+  return () => {
+    const held = identity.current()?.sessionKeys;
+    if (held !== from) {
+      from = held;
+      keys = (held ?? []).map(({ id, key }) => ({ id, key: Buffer.from(key, 'base64') }));
+    }
+    return keys;
   };
 }
 

@@ -12,6 +12,8 @@ export interface CallRecord {
   readonly outcome: CallOutcome;
   /** A word of a closed set; `none` for a plain answer. */
   readonly reason: string;
+  /** Of the connection or the sidecar, in their words, where there was no answer. */
+  readonly problem?: string;
   readonly toolPod: string | undefined;
   readonly dials: number;
   readonly durationMs: number;

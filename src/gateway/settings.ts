@@ -9,6 +9,8 @@ export interface Settings {
   readonly trustDomain: string;
   /** Edge, for its signer. */
   readonly edge: { readonly host: string; readonly port: number };
+  /** Told to clients. */
+  readonly version: string;
   readonly trustFile: string;
   readonly tokenFile: string;
   readonly port: number;
@@ -41,6 +43,7 @@ export function readSettings(environment: Environment): Settings {
     ownNode: text('OZ0_NODE'),
     trustDomain: text('OZ0_TRUST_DOMAIN'),
     edge: { host: text('OZ0_EDGE_HOST', `oz0-edge.${namespace}.svc`), port: whole('OZ0_EDGE_PORT', 443, 65_535) },
+    version: text('OZ0_VERSION', '0.1.0'),
     trustFile: text('OZ0_TRUST_FILE', '/oz0/trust/ca.crt'),
     tokenFile: text('OZ0_TOKEN_FILE', '/oz0/identity/token'),
     port: whole('OZ0_PORT', PORT_TLS, 65_535),

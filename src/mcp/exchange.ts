@@ -74,9 +74,10 @@ export function createExchange(
         res.end(encodeEvent(json));
         return;
       }
-      const body = Buffer.from(json, 'utf8');
-      res.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length, ...headers });
-      res.end(body);
+      // As text, which node:http joins with the head into one write.
+      const length = Buffer.byteLength(json, 'utf8');
+      res.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers });
+      res.end(json, 'utf8');
     },
     end: () => {
       if (ended) return;

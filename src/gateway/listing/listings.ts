@@ -11,7 +11,7 @@ import type { Listing } from './listing.ts';
 
 export interface Listings {
   readonly of: (tool: CompiledTool) => Listing | undefined;
-  /** Tools that have a pod but were never listed, nor found not to list. */
+  /** Tools that have a pod but were never listed. */
   readonly pending: () => readonly string[];
   readonly onChange: (listener: (namespace: string) => void) => () => void;
   readonly close: () => void;
@@ -114,9 +114,7 @@ export function createListings(options: ListingsOptions): Listings {
   return {
     of: (tool) => kept.get(`${tool.namespace}/${tool.name}`)?.listing,
     pending: () =>
-      [...kept]
-        .filter(([, entry]) => entry.route !== undefined && entry.listing === undefined && entry.problem === undefined)
-        .map(([key]) => key),
+      [...kept].filter(([, entry]) => entry.route !== undefined && entry.listing === undefined).map(([key]) => key),
     onChange: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -1,0 +1,89 @@
+/** An API server of a few lists that can be watched, and reviews of tokens; over loopback, plain. */
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+interface Stored {
+  readonly metadata: { readonly namespace?: string; readonly name: string };
+}
+
+export interface ApiServer {
+  readonly url: string;
+  /** `path` is the collection's, such as `/api/v1/pods`. */
+  readonly put: (path: string, object: Stored) => void;
+  readonly remove: (path: string, namespace: string, name: string) => void;
+  /** By token: what the review's status is for the audience `oz0-gateway`. */
+  readonly tokens: Map<string, object>;
+  /** Query of every list and watch. */
+  readonly asked: string[];
+  readonly close: () => Promise<void>;
+}
+
+export async function startApiServer(): Promise<ApiServer> {
+  const collections = new Map<string, Map<string, Stored>>();
+  const watches = new Map<string, Set<ServerResponse>>();
+  const tokens = new Map<string, object>();
+  const asked: string[] = [];
+  let version = 1;
+
+  const collection = (path: string): Map<string, Stored> => {
+    const found = collections.get(path) ?? new Map<string, Stored>();
+    collections.set(path, found);
+    return found;
+  };
+  const tell = (path: string, type: string, object: Stored): void => {
+    version += 1;
+    const told = {
+      ...object,
+      metadata: { uid: object.metadata.name, ...object.metadata, resourceVersion: String(version) },
+    };
+    if (type !== 'DELETED') collection(path).set(`${object.metadata.namespace}/${object.metadata.name}`, told);
+    for (const res of watches.get(path) ?? []) res.write(`${JSON.stringify({ type, object: told })}\n`);
+  };
+
+  const server = createServer((req, res) => {
+    const url = new URL(req.url ?? '', 'http://x');
+    const parts: Buffer[] = [];
+    req.on('data', (part: Buffer) => parts.push(part));
+    req.on('end', () => {
+      if (url.pathname.endsWith('/tokenreviews')) {
+        const body = JSON.parse(Buffer.concat(parts).toString());
+        const status = body.spec.audiences.includes('oz0-gateway') ? tokens.get(body.spec.token) : undefined;
+        res.writeHead(201, { 'content-type': 'application/json' });
+        res.end(JSON.stringify({ ...body, status: status ?? { authenticated: false, error: 'invalid' } }));
+        return;
+      }
+      asked.push(`${url.pathname}${url.search}`);
+      if (url.searchParams.get('watch') === 'true') {
+        res.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+        const open = watches.get(url.pathname) ?? new Set();
+        watches.set(url.pathname, open.add(res));
+        res.on('close', () => open.delete(res));
+        return;
+      }
+      res.writeHead(200, { 'content-type': 'application/json' });
+      const items = [...collection(url.pathname).values()];
+      res.end(
+        JSON.stringify({ apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: String(version) }, items }),
+      );
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    put: (path, object) => {
+      const known = collection(path).has(`${object.metadata.namespace}/${object.metadata.name}`);
+      tell(path, known ? 'MODIFIED' : 'ADDED', object);
+    },
+    remove: (path, namespace, name) => {
+      const object = collection(path).get(`${namespace}/${name}`);
+      collection(path).delete(`${namespace}/${name}`);
+      if (object !== undefined) tell(path, 'DELETED', object);
+    },
+    tokens,
+    asked,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
