@@ -149,6 +149,15 @@ afterAll(async () => {
   await space?.[Symbol.asyncDispose]();
 });
 
+test('[D04] the API server finds nothing wrong in the policies', async () => {
+  const { items } = await get('validatingadmissionpolicies', '--selector=app.kubernetes.io/name=oz0-operator');
+  expect(items.length).toBeGreaterThan(5);
+  for (const { metadata, status } of items) {
+    expect(status.observedGeneration, metadata.name).toBe(metadata.generation);
+    expect(status.typeChecking?.expressionWarnings ?? [], metadata.name).toEqual([]);
+  }
+});
+
 describe('pods', () => {
   const message = /only the operator makes them: write a Tool or a Plugin/;
 
