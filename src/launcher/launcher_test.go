@@ -389,6 +389,34 @@ func TestTermination(t *testing.T) {
 	}
 }
 
+func TestAsTheFirstProcessOfItsNamespace(t *testing.T) { // [S08]
+	if os.Getuid() != 0 {
+		t.Skip("needs root to make a namespace of processes")
+	}
+	folder := t.TempDir()
+	socket, beats := filepath.Join(folder, "launcher.sock"), filepath.Join(folder, "beats")
+	command := exec.Command(os.Args[0], "run", socket)
+	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	s := launchCommand(t, socket, command)
+	s.shell(`echo $PPID; setsid sh -c 'trap "" TERM; while :; do echo beat >> ` + beats + `; sleep 0.01 & sleep 0.01; done' & kill -STOP 1; kill -KILL 1; sleep 0.3; exit 4`)
+	stdout, end := s.untilExit()
+	if stdout != "1\n" || end.Code == nil || *end.Code != 4 {
+		t.Fatalf("%q %+v", stdout, end)
+	}
+	before, _ := os.Stat(beats)
+	time.Sleep(100 * time.Millisecond)
+	if after, err := os.Stat(beats); err != nil || before.Size() == 0 || after.Size() != before.Size() {
+		t.Errorf("it still writes: %v %v", before, after)
+	}
+	s.accept()
+	command.Process.Signal(syscall.SIGTERM)
+	s.expect(frameTerminating)
+	s.send(frameQuit, "")
+	if err := <-s.exited; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestProtocolErrorsEndTheConnection(t *testing.T) {
 	s := launch(t)
 	for _, frame := range []struct{ kind, payload string }{{"Z", ""}, {"S", "{"}} {

@@ -69,7 +69,10 @@ func dial(socket string, terminated <-chan os.Signal, terminating *bool) net.Con
 // serve runs at most one tool over one connection, and returns when nothing of it is left.
 func serve(conn net.Conn, from image, kids *children, terminated <-chan os.Signal, terminating *bool) (quit bool, err error) {
 	out := &frameWriter{to: conn}
-	hello := map[string]any{"version": 1, "path": from.path, "home": from.home, "lang": from.lang}
+	// A launcher that was started anew, after one that had been told to end, says that it was not.
+	hello := map[string]any{
+		"version": 1, "path": from.path, "home": from.home, "lang": from.lang, "terminating": *terminating,
+	}
 	if err := out.sendJSON(frameHello, hello); err != nil {
 		return false, nil
 	}

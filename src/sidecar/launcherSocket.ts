@@ -10,6 +10,8 @@ export interface LauncherHello {
   readonly path: string;
   readonly home: string;
   readonly lang: string;
+  /** SIGTERM came before this connection. */
+  readonly terminating: boolean;
 }
 
 export interface StartOrder {
@@ -193,10 +195,10 @@ function serve(socket: Socket, options: LauncherSocketOptions): void {
 
 function readHello(payload: Buffer): LauncherHello | undefined {
   const value = parse(payload);
-  const { version, path, home, lang } = value ?? {};
+  const { version, path, home, lang, terminating } = value ?? {};
   if (version !== 1 || typeof path !== 'string' || typeof home !== 'string' || typeof lang !== 'string')
     return undefined;
-  return { path, home, lang };
+  return { path, home, lang, terminating: terminating === true };
 }
 
 function readExit(payload: Buffer): ToolExit {

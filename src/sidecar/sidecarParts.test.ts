@@ -133,14 +133,14 @@ test('[S08] noise over its allowance pauses reading until the second is over', a
 });
 
 test('[S02] the environment: what the image and the configuration say, and no more', () => {
-  const hello = { path: '', home: '/', lang: '' };
+  const hello = { path: '', home: '/', lang: '', terminating: false };
   expect(startOrder({ ...CONFIG, env: { A: 'b', HOME: '/data' } }, { hello }).env).toEqual({
     HOME: '/data',
     LANG: 'C.UTF-8',
     TMPDIR: '/tmp',
     A: 'b',
   });
-  const image = { path: '/bin', home: '/home/x', lang: 'de_DE.UTF-8' };
+  const image = { path: '/bin', home: '/home/x', lang: 'de_DE.UTF-8', terminating: false };
   expect(startOrder(CONFIG, { hello: image }).env).toEqual({
     PATH: '/bin',
     HOME: '/home/x',

@@ -304,10 +304,12 @@ export function createToolProcess(config: SidecarConfig, log: Log, timing: ToolT
     }
     const { signal } = closing;
     await sleep(timing.drainWindowMs, undefined, { signal }).catch(() => {});
+    // It was called off; see `offer`.
+    if (!draining) return;
     refusing = true;
     const idle = () => life?.session === undefined || life.client.awaited() === 0;
     await Promise.race([until(idle), sleep(config.timeoutMs + timing.graceMs, undefined, { signal }).catch(() => {})]);
-    if (life !== undefined) halt(life, timing.stopMs);
+    if (draining && life !== undefined) halt(life, timing.stopMs);
   }
 
   const running = run();
@@ -340,6 +342,12 @@ export function createToolProcess(config: SidecarConfig, log: Log, timing: ToolT
     },
     offer(offered) {
       launcher = offered;
+      if (draining && !offered.hello.terminating) {
+        // A pod that ends starts no container again: the last launcher was told to end by somebody else, such as its tool.
+        log('warn', 'the launcher was started again: the pod does not end');
+        draining = false;
+        refusing = false;
+      }
       offered.gone.addEventListener('abort', () => {
         if (launcher === offered) launcher = undefined;
       });

@@ -340,6 +340,19 @@ describe('the end of a pod', () => {
     expect(pod.events('start')).toHaveLength(1);
   });
 
+  test('[case 78] a launcher that somebody else ended, and the kubelet started again, is no pod that ends', async () => {
+    const pod = await start([], { startLauncher: false });
+    const first = pod.startLauncher();
+    await pod.untilReady();
+    const exited = new Promise((resolve) => first.once('exit', resolve));
+    first.kill('SIGTERM');
+    await exited;
+    expect(await pod.call('echo')).toMatchObject(notStarted('draining'));
+    pod.startLauncher();
+    await pod.untilReady();
+    expect(await pod.call('echo', { text: 'again' })).toMatchObject(text('again'));
+  });
+
   test('a tool that ignores SIGTERM is killed', async () => {
     const pod = await start(['ignore-sigterm'], { startLauncher: false });
     const launched = pod.startLauncher();
