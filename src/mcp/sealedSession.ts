@@ -44,7 +44,10 @@ export function openSession(
   const dot = id.indexOf('.');
   const key = keys.find((candidate) => candidate.id === id.slice(0, dot));
   if (dot === -1 || key === undefined) return undefined;
-  const sealed = Buffer.from(id.slice(dot + 1), 'base64url');
+  const text64 = id.slice(dot + 1);
+  const sealed = Buffer.from(text64, 'base64url');
+  // Several texts decode to the same bytes; one session has one id.
+  if (sealed.toString('base64url') !== text64) return undefined;
   if (sealed.length <= NONCE_BYTES + TAG_BYTES) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', key.key, sealed.subarray(0, NONCE_BYTES), {
     authTagLength: TAG_BYTES,
