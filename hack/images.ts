@@ -6,7 +6,6 @@ import { Command } from 'commander';
 import { recordedFlavor } from './cluster/flavor.ts';
 import { kindLoad } from './cluster/kind.ts';
 import { loadArchives } from './cluster/load.ts';
-import { buildPrograms } from './cluster/programs.ts';
 import { archiveOf, type BuiltImage, buildImages } from './images/build.ts';
 import { imageNames, imageOf } from './images/catalog.ts';
 import { engine } from './images/engine.ts';
@@ -50,7 +49,6 @@ cli
   });
 
 async function build(asked: readonly string[]): Promise<BuiltImage[]> {
-  await buildPrograms(); // two of the images hold one
   return await buildImages(asked.length === 0 ? imageNames : asked);
 }
 

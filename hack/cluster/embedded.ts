@@ -1,5 +1,5 @@
 /** The embedded cluster's life: up from nothing, from kept data or from what a crash left; down to nothing. */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildImages } from '../images/build.ts';
 import { uninterrupted } from '../shell/interrupt.ts';
@@ -13,6 +13,7 @@ import {
   clusterFolder,
   dataOf,
   kubeconfig,
+  logFolder,
   type MachineName,
   machineNames,
   type NodeName,
@@ -34,6 +35,7 @@ export async function up(): Promise<void> {
   if (!dataFits()) removeData();
   mkdirSync(clusterFolder, { recursive: true });
   writeFileSync(versionFile, programsKey());
+  removeLogs();
   try {
     await start(images.map(({ archive }) => archive));
   } catch (error) {
@@ -126,6 +128,14 @@ function removeData(): void {
   rmSync(pkiFolder, { recursive: true, force: true });
   rmSync(kubeconfig, { force: true });
   rmSync(versionFile, { force: true });
+}
+
+/** A log begins with the cluster's start; a machine that is stopped and started goes on in its own. */
+function removeLogs(): void {
+  if (!existsSync(logFolder)) return;
+  for (const name of readdirSync(logFolder)) {
+    if (machineNames.some((machine) => name.startsWith(machine))) rmSync(join(logFolder, name));
+  }
 }
 
 /** Whether anything of a cluster runs or is left. */

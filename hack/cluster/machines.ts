@@ -11,6 +11,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmdirSync,
   rmSync,
   writeFileSync,
@@ -151,7 +152,10 @@ function readRecord(machine: MachineName): MachineRecord | undefined {
 }
 
 function writeRecord(machine: MachineName, record: MachineRecord): void {
-  writeFileSync(recordFile(machine), JSON.stringify(record));
+  // Renamed into place: half a record would be a machine that nobody can find.
+  const half = `${recordFile(machine)}.half`;
+  writeFileSync(half, JSON.stringify(record));
+  renameSync(half, recordFile(machine));
 }
 
 function childOf(pid: number): number | undefined {

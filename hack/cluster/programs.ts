@@ -78,11 +78,11 @@ export function missingPrograms(): string[] {
   return Object.keys(recipes).filter((set) => !existsSync(folderOf(set)));
 }
 
-/** The path of a built program. */
+/** The path of a built program; with kind nothing is built, and kubectl and helm are those in PATH. */
 export function program(name: string): string {
   const set = Object.keys(recipes).find((one) => recipes[one]?.makes.includes(name));
   if (set === undefined) throw new Error(`no recipe makes ${name}`);
-  return join(folderOf(set), name);
+  return existsSync(folderOf(set)) ? join(folderOf(set), name) : name;
 }
 
 export const cniFolder = (): string => folderOf('cni');

@@ -70,7 +70,10 @@ const images: readonly Image[] = [
   },
 ];
 
-export const imageNames: readonly string[] = images.map(({ name }) => name);
+/** What `build` makes unless told; the embedded cluster makes its own two by itself. */
+export const imageNames: readonly string[] = images
+  .map(({ name }) => name)
+  .filter((name) => name !== 'pause' && name !== 'coredns');
 
 export function imageOf(name: string): Image | undefined {
   return images.find((image) => image.name === name);

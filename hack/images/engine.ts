@@ -1,5 +1,5 @@
 /** The two ways to build an image: Docker where it runs, else buildah, which needs neither a daemon nor a registry. */
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder } from '../shell/cache.ts';
 import { run, succeeds } from '../shell/command.ts';
@@ -37,13 +37,24 @@ export async function build(by: Engine, { dockerfile, context, tags, base, archi
   }
   // chroot: the build needs no namespaces of its own, so it runs inside a container too.
   await run('buildah', [...storage, 'build', '--isolation=chroot', '--pull-never', ...options, context], limits);
-  // By way of a folder, since an archive takes one name only; the second name costs nothing there.
+  // By way of a folder: there the one image gets its further names without being packed again.
   const layout = `${archive}.layout`;
   rmSync(layout, { recursive: true, force: true });
-  for (const tag of tags) await run('buildah', [...storage, 'push', tag, `oci:${layout}:${tag}`], limits);
+  const [first = '', ...others] = tags;
+  await run('buildah', [...storage, 'push', '--compression-level=1', first, `oci:${layout}:${first}`], limits);
+  addNames(join(layout, 'index.json'), others);
   await run('tar', ['-cf', half, '-C', layout, '.'], limits);
   rmSync(layout, { recursive: true });
   renameSync(half, archive);
+}
+
+function addNames(indexFile: string, names: readonly string[]): void {
+  const index = JSON.parse(readFileSync(indexFile, 'utf8')) as { manifests: Record<string, unknown>[] };
+  const named = names.map((name) => ({
+    ...index.manifests[0],
+    annotations: { 'org.opencontainers.image.ref.name': name },
+  }));
+  writeFileSync(indexFile, JSON.stringify({ ...index, manifests: [...index.manifests, ...named] }));
 }
 
 /** Whether the engine has the image, so that another can be made from it. */
