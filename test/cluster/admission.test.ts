@@ -241,6 +241,28 @@ describe('pods', () => {
     expectRefused(await tryPatch(owner, namespace, 'pod/own', patch), 'tool-pods', /set by the operator only/);
   });
 
+  test("[D04] [case 98] a tenant cannot make a pod into a tool by binding it, nor bind a tool's", async () => {
+    const binding = (name: string, labels: Record<string, string> = {}) => ({
+      apiVersion: 'v1',
+      kind: 'Binding',
+      metadata: { name, namespace, labels },
+      target: { kind: 'Node', name: 'node1' },
+    });
+    await apply(pod('unbound', {}, { schedulerName: 'none' }));
+    const paths = (name: string) =>
+      ['bindings', `pods/${name}/binding`].map((last) => `/api/v1/namespaces/${namespace}/${last}?dryRun=All`);
+    const bind = (path: string, object: Manifest) => ask(owner, ['create', `--raw=${path}`, '--filename=-'], object);
+    for (const path of paths('unbound')) {
+      const answer = await bind(path, binding('unbound', { 'oz0.ai/tool': 'sample' }));
+      expectRefused(answer, 'tool-bindings', /leave them out of the Binding/);
+      const { output } = await bind(path, binding('unbound', { mine: 'x' }));
+      expect(output).not.toContain('ValidatingAdmissionPolicy');
+    }
+    for (const path of paths(toolPod)) {
+      expectRefused(await bind(path, binding(toolPod)), 'tool-bindings', /only a scheduler binds/);
+    }
+  });
+
   test('[case 110] a tenant may delete and evict, and label with labels of their own', async () => {
     expectAllowed(
       await tryPatch(owner, namespace, `pod/${toolPod}`, { metadata: { labels: { 'mine.example/x': 'y' } } }),
@@ -340,10 +362,10 @@ describe('workloads', () => {
       { timeoutSeconds: 60 },
     );
     toolPod = await waitFor(
-      'a pod that stays',
+      'a pod of the new template, which stays',
       async () =>
         (await get('pods', `--namespace=${namespace}`, '--selector=oz0.ai/tool')).items.find(
-          (one: Live) => one.metadata.deletionTimestamp === undefined,
+          (one: Live) => one.metadata.annotations?.['kubectl.kubernetes.io/restartedAt'] !== undefined,
         )?.metadata.name,
       { timeoutSeconds: 60 },
     );
@@ -474,6 +496,12 @@ describe('where a tool is found', () => {
 
   test("[D04] a tenant cannot turn a tool's Service to pods of their own", async () => {
     const patch = { spec: { selector: { 'oz0.ai/tool': null, app: 'mine' } } };
+    const labels = { metadata: { labels: { 'oz0.ai/tool': null } } };
+    expectRefused(
+      await tryPatch(owner, namespace, 'service/oz0t-sample', labels, 'status'),
+      'tool-services',
+      /only the operator writes them/,
+    );
     expectRefused(
       await tryPatch(owner, namespace, 'service/oz0t-sample', patch),
       'tool-services',

@@ -293,7 +293,7 @@ describe.skipIf(helm === undefined)(
       const policies = ofKind(objects, 'ValidatingAdmissionPolicy');
 
       test('[D04] every policy fails closed, is bound, denies, and says what to do', () => {
-        expect(policies).toHaveLength(10);
+        expect(policies).toHaveLength(11);
         for (const { metadata, spec } of policies) {
           expect(spec.failurePolicy, metadata.name).toBe('Fail');
           const binding = named(objects, 'ValidatingAdmissionPolicyBinding', metadata.name);
