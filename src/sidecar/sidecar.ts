@@ -154,7 +154,8 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       onChange(state) {
         sandbox = state;
         if (state.kind === 'holds') log('info', 'the sandbox holds');
-        else log(state.kind === 'open' ? 'error' : 'warn', 'the sandbox does not hold', { problem: problemOf(state) });
+        else if (state.kind === 'open') log('error', 'the sandbox is open', { problem: problemOf(state) });
+        else log('info', 'the sandbox is not proved', { problem: problemOf(state) });
         tool.setSandbox(state.kind === 'holds', problemOf(state));
       },
       signal,
