@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import { examine, type Finding, install } from './cluster/doctor.ts';
-import { down, remains, startOne, stopOne, up } from './cluster/embedded.ts';
+import { down, remains, repair, startOne, stopOne, up } from './cluster/embedded.ts';
 import { type Flavor, possibleFlavor, recordedFlavor, recordFlavor } from './cluster/flavor.ts';
 import { health } from './cluster/health.ts';
 import { kindDown, kindLoad, kindNode, kindRuns, kindUp } from './cluster/kind.ts';
@@ -122,7 +122,7 @@ async function bringUpKind(): Promise<void> {
 }
 
 async function bringUpEmbedded(): Promise<void> {
-  if (recordedFlavor() === 'embedded' && (await health()).ok) return;
+  if (recordedFlavor() === 'embedded' && (await repair())) return;
   let findings = await examine();
   if (await install(findings)) findings = await examine();
   const missing = findings.filter(({ found }) => !found);

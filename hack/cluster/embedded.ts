@@ -2,12 +2,15 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildImages } from '../images/build.ts';
+import { Failure } from '../shell/failure.ts';
 import { uninterrupted } from '../shell/interrupt.ts';
-import { step } from '../shell/steps.ts';
+import { note, step } from '../shell/steps.ts';
+import { waitFor } from '../shell/wait.ts';
 import { applyBaseObjects, dnsAnswers } from './base-objects.ts';
 import { createCertificates } from './certificates.ts';
 import { cgroupsLeft, createCgroups, removeCgroups } from './cgroups.ts';
 import { startControlPlane } from './control-plane.ts';
+import { health } from './health.ts';
 import {
   bridge,
   clusterFolder,
@@ -50,6 +53,24 @@ export async function up(): Promise<void> {
  */
 function dataFits(): boolean {
   return existsSync(kubeconfig) && existsSync(versionFile) && readFileSync(versionFile, 'utf8') === programsKey();
+}
+
+/** Brings nodes back to a control plane that runs; false when it takes more than that. */
+export async function repair(): Promise<boolean> {
+  if (!dataFits()) return false;
+  const first = await health();
+  if (first.ok) return true;
+  if (first.broken.includes('control-plane')) return false;
+  try {
+    for (const machine of first.broken) await step(`bring ${machine} back`, () => startOne(machine));
+    const patience = { timeoutSeconds: 30, everyMs: 500 };
+    await step('wait for health', () => waitFor('health', async () => (await health()).ok || undefined, patience));
+    return true;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    note(`${error.message}: starting all of it again`);
+    return false;
+  }
 }
 
 async function start(archives: readonly string[]): Promise<void> {

@@ -3,7 +3,12 @@ import { kubectl, kubectlJson } from './kubectl.ts';
 import { type MachineName, machineNames, type NodeName, nodeNames } from './layout.ts';
 import { machineRuns, programsOf } from './machines.ts';
 
-export type Health = { ok: boolean; lines: string[] };
+export type Health = {
+  ok: boolean;
+  /** Machines that are off, or lack a program: they do not come right by themselves. */
+  broken: MachineName[];
+  lines: string[];
+};
 
 const programs: Record<'control-plane' | 'node', readonly string[]> = {
   'control-plane': ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'],
@@ -23,6 +28,7 @@ export async function health(): Promise<Health> {
   });
   return {
     ok: server && dns && machines.every(({ ok }) => ok) && nodeNames.every((node) => nodes.get(node) === true),
+    broken: machines.flatMap(({ machine, ok }) => (ok ? [] : [machine])),
     lines: [...lines, `cluster DNS: ${dns ? 'ready' : 'not ready'}`],
   };
 }
