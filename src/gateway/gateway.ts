@@ -21,6 +21,9 @@ export interface GatewayLimits {
   readonly maxBodyBytes: number;
   readonly maxAnswerBytes: number;
   readonly bodyTimeoutMs: number;
+  /** Bodies and answers in memory: of one agent, and of all. */
+  readonly heldBytesPerAgent: number;
+  readonly heldBytes: number;
   readonly callsPerAgent: number;
   readonly callsPerTool: number;
   readonly maxStreams: number;
@@ -35,6 +38,8 @@ export const GATEWAY_LIMITS: GatewayLimits = {
   // A tool's largest message and what a hop writes around it.
   maxAnswerBytes: 4 * 1024 * 1024 + 64 * 1024,
   bodyTimeoutMs: 30_000,
+  heldBytesPerAgent: 32 * 1024 * 1024,
+  heldBytes: 128 * 1024 * 1024,
   callsPerAgent: 128,
   callsPerTool: 512,
   maxStreams: 1_024,
@@ -139,6 +144,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       lifetimeMs: limits.sessionLifetimeMs,
     },
     maxBodyBytes: limits.maxBodyBytes,
+    held: {
+      perKey: limits.heldBytesPerAgent,
+      total: limits.heldBytes,
+      // By account, not by pod: more pods are not more memory.
+      keyOf: ({ principal }) => `${principal.namespace}/${principal.serviceAccount}`,
+    },
     bodyTimeoutMs: limits.bodyTimeoutMs,
     keepAliveMs: limits.keepAliveMs,
     maxStreams: limits.maxStreams,

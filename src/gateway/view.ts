@@ -2,7 +2,6 @@
  * What one caller sees now: its granted functions under the names of its endpoint, and what it was granted but cannot be
  * offered. Every function goes through the one decision. Pure but for the lookups that it is given.
  */
-import { modelName } from '../domain/naming.ts';
 import type { JsonObject } from '../mcp/wire/jsonrpc.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { CompiledTool } from './catalog/tool.ts';
@@ -10,6 +9,7 @@ import { type Decision, decide } from './decide.ts';
 import type { Listing } from './listing/listing.ts';
 import type { Listings } from './listing/listings.ts';
 import type { Principal } from './principal.ts';
+import { vendorName } from './vendorName.ts';
 
 /** An agent's functions together, or those of one tool under the server's own names. */
 export type Endpoint = { readonly kind: 'all' } | { readonly kind: 'tool'; readonly toolName: string };
@@ -112,7 +112,7 @@ function sumUp(tool: string, reason: string, functions: readonly string[]): read
 }
 
 function shownName(endpoint: Endpoint, toolId: string, functionName: string): string {
-  return endpoint.kind === 'tool' ? functionName : modelName(toolId, functionName);
+  return endpoint.kind === 'tool' ? functionName : vendorName(toolId, functionName);
 }
 
 /**
@@ -145,7 +145,7 @@ function tableOf(listing: Listing, toolId: string): ReadonlyMap<string, string> 
   let table = tables.get(listing);
   if (table === undefined) {
     const names = [...listing.functions.keys(), ...listing.heldBack.keys()];
-    table = new Map(names.map((name) => [modelName(toolId, name), name]));
+    table = new Map(names.map((name) => [vendorName(toolId, name), name]));
     tables.set(listing, table);
   }
   return table;

@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { acceptance, createExchange, type Exchange } from './exchange.ts';
 import type { Answer, McpHandler, Progress } from './handler.ts';
+import { createHeldBytes, type HeldLimits, type Holding } from './heldBytes.ts';
 import { legacyListing, legacyResult } from './legacyShape.ts';
 import { openSession, type Session, type SessionKey, sealSession } from './sealedSession.ts';
 import { DEFAULT_MAX_BODY_BYTES, readBody } from './wire/body.ts';
@@ -50,6 +51,8 @@ export interface EndpointOptions<Context> {
   /** Origins of browsers that may call; a request with any other Origin is refused (DNS rebinding). */
   readonly allowedOrigins?: ReadonlySet<string>;
   readonly maxBodyBytes?: number;
+  /** Bodies and answers in memory, for each key of callers and for all; without it only counts and sizes are bounded. */
+  readonly held?: HeldLimits & { readonly keyOf: (context: Context) => string };
   readonly bodyTimeoutMs?: number;
   /** Quiet time after which a stream gets a comment; a reader that takes nothing for two of them is hung up on. */
   readonly keepAliveMs?: number;
@@ -80,6 +83,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
   const bodyTimeoutMs = options.bodyTimeoutMs ?? 30_000;
   const maxStreams = options.maxStreams ?? 1024;
   const now = options.now ?? Date.now;
+  const held = options.held === undefined ? undefined : createHeldBytes(options.held);
   const eras = sessions === undefined ? 'modern' : 'both';
   const capabilities = { tools: { listChanged: true } };
   const identity = { [META_SERVER_INFO]: handler.serverInfo };
@@ -96,8 +100,8 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
   }, options.keepAliveMs ?? 15_000);
   timer.unref();
 
-  const open = (req: IncomingMessage, res: ServerResponse): Exchange => {
-    const exchange = createExchange(req, res, (ended) => {
+  const open = (req: IncomingMessage, res: ServerResponse, holding: Holding | undefined): Exchange => {
+    const exchange = createExchange(req, res, holding, (ended) => {
       exchanges.delete(ended);
       streams.delete(ended);
     });
@@ -118,32 +122,38 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
     if (!acceptance(req.headers.accept).json && req.method === 'POST') {
       return refuse(req, res, 406, INVALID_REQUEST, 'Accept must include application/json and text/event-stream');
     }
+    const holding = options.held === undefined ? undefined : held?.open(options.held.keyOf(admission.context));
+    if (holding !== undefined) res.once('close', holding.release);
     let body: unknown;
     if (req.method === 'POST') {
-      const read = await readBody(req, maxBodyBytes, bodyTimeoutMs);
-      if (!read.ok) {
-        return refuse(req, res, read.status, read.status === 400 ? PARSE_ERROR : INVALID_REQUEST, read.problem);
-      }
+      const read = await readBody(req, maxBodyBytes, bodyTimeoutMs, holding?.tryAdd);
+      if (!read.ok) return refuse(req, res, read.status, BODY_ERROR[read.status], read.problem, RETRY[read.status]);
       body = read.value;
     }
     const inbound = classifyInbound(describe(req, body), eras);
-    await act(req, res, inbound, admission.context);
+    await act(req, res, inbound, admission.context, holding);
   };
 
-  const act = async (req: IncomingMessage, res: ServerResponse, inbound: Inbound, context: Context): Promise<void> => {
+  const act = async (
+    req: IncomingMessage,
+    res: ServerResponse,
+    inbound: Inbound,
+    context: Context,
+    holding: Holding | undefined,
+  ): Promise<void> => {
     switch (inbound.kind) {
       case 'reject': {
         const headers = inbound.status === 405 ? { allow: eras === 'both' ? 'GET, POST, DELETE' : 'POST' } : {};
-        return open(req, res).answer(encodeError(inbound.id, inbound.error), inbound.status, headers);
+        return open(req, res, holding).answer(encodeError(inbound.id, inbound.error), inbound.status, headers);
       }
       case 'modern':
-        return serveModern(req, open(req, res), inbound, context);
+        return serveModern(req, open(req, res, holding), inbound, context);
       case 'modern-notification':
         return accept(res);
       case 'initialize':
-        return initialize(open(req, res), inbound.request.id, inbound.requestedVersion, context);
+        return initialize(open(req, res, holding), inbound.request.id, inbound.requestedVersion, context);
       default:
-        return serveSession(req, res, inbound, context);
+        return serveSession(req, res, inbound, context, holding);
     }
   };
 
@@ -212,6 +222,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
     res: ServerResponse,
     inbound: Exclude<Inbound, { kind: 'reject' | 'modern' | 'modern-notification' | 'initialize' }>,
     context: Context,
+    holding: Holding | undefined,
   ): Promise<void> => {
     if (sessions === undefined) throw new Error('no sessions here');
     const id = inbound.kind === 'legacy' ? inbound.request.id : null;
@@ -221,7 +232,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
       inbound.sessionId,
       now(),
     );
-    const exchange = open(req, res);
+    const exchange = open(req, res, holding);
     if (session === undefined) {
       return exchange.answer(encodeError(id, { code: INVALID_REQUEST, message: 'Session not found' }), 404);
     }
@@ -444,6 +455,16 @@ function runningKey(sessionId: string, id: RequestId): string {
 function accept(res: ServerResponse): void {
   res.writeHead(202, { 'content-length': 0 }).end();
 }
+
+/** By the status of a body that is refused: the error's code, and when to try again. */
+const BODY_ERROR = {
+  400: PARSE_ERROR,
+  408: INVALID_REQUEST,
+  413: INVALID_REQUEST,
+  415: INVALID_REQUEST,
+  503: INTERNAL_ERROR,
+} as const;
+const RETRY: { readonly [status: number]: Readonly<Record<string, string>> } = { 503: { 'retry-after': '1' } };
 
 /** How long the rest of a refused body is thrown away, so that its sender reads the refusal and no reset. */
 const DISCARD_MS = 2_000;

@@ -3,6 +3,7 @@
  * said before it. Knows no method of the protocol; says nothing after the end, and never lets a slow reader hold memory.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Holding } from './heldBytes.ts';
 import { encodeEvent, KEEP_ALIVE } from './wire/sse.ts';
 
 export interface Exchange {
@@ -41,6 +42,7 @@ export function acceptance(accept: string | undefined): { readonly json: boolean
 export function createExchange(
   req: IncomingMessage,
   res: ServerResponse,
+  holding: Holding | undefined,
   onEnd: (exchange: Exchange) => void,
 ): Exchange {
   const takesStream = acceptance(req.headers.accept).stream;
@@ -70,6 +72,7 @@ export function createExchange(
     answer: (json, status = 200, headers = {}) => {
       if (ended) return;
       ended = true;
+      holding?.add(json.length);
       if (streaming) {
         res.end(encodeEvent(json));
         return;

@@ -15,7 +15,7 @@ import type { RoleMessage, RoleOptions } from './role.ts';
 
 const quick = process.argv.includes('--quick');
 const ROUNDS = quick ? 2 : 4;
-const ROUND_MS = quick ? 500 : 1_500;
+const ROUND_MS = quick ? 500 : 1_200;
 const WARM_MS = quick ? 700 : 1_500;
 /** So that the compiler has seen all of it. */
 const WARM_CALLS = quick ? 3_000 : 10_000;

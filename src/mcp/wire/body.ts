@@ -8,7 +8,7 @@ export const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 export type Body =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly status: 400 | 408 | 413 | 415; readonly problem: string };
+  | { readonly ok: false; readonly status: 400 | 408 | 413 | 415 | 503; readonly problem: string };
 
 const CONTENT_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -35,9 +35,14 @@ export function parseBody(bytes: Uint8Array): Body {
 
 /**
  * The JSON body of a request: at most `maxBytes`, complete within `timeoutMs`. Memory grows with what came, not with
- * what Content-Length claims. The rest of a body that is refused is not read: the caller closes the connection.
+ * what Content-Length claims, and `hold` may refuse a part of it. The rest of a body that is refused is not read: the caller closes the connection.
  */
-export function readBody(req: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Body> {
+export function readBody(
+  req: IncomingMessage,
+  maxBytes: number,
+  timeoutMs: number,
+  hold: (bytes: number) => boolean = () => true,
+): Promise<Body> {
   const { headers } = req;
   if (!isJsonType(headers['content-type'])) {
     return Promise.resolve({ ok: false, status: 415, problem: 'Content-Type must be application/json' });
@@ -61,7 +66,8 @@ export function readBody(req: IncomingMessage, maxBytes: number, timeoutMs: numb
   const onData = (chunk: Buffer): void => {
     size += chunk.length;
     if (size > maxBytes) finish(tooLarge);
-    else chunks.push(chunk);
+    else if (hold(chunk.length)) chunks.push(chunk);
+    else finish({ ok: false, status: 503, problem: 'too much is read and written for this caller' });
   };
   const onEnd = (): void => {
     const [first] = chunks;

@@ -247,6 +247,32 @@ describe('rude and slow clients', () => {
     expect(await Promise.all(['reviewer', 'second', 'reviewer', 'second'].map(agent))).toEqual([0, 0, 0, 0]);
   }, 60_000);
 
+  test('[I12] [case 29] what one agent makes the gateway hold is bounded, and harms no other', async () => {
+    await Promise.all([world.close(), fake.close()]);
+    await start({ heldBytesPerAgent: 3_000_000, bodyTimeoutMs: 700 });
+    world.agent('second', ['acme.*'], { serviceAccounts: ['second'] });
+    const sockets = Array.from({ length: 6 }, () => {
+      const socket = connect(Number(world.url.port), '127.0.0.1');
+      const state = { answer: '' };
+      socket.on('data', (chunk) => {
+        state.answer += chunk;
+      });
+      socket.on('error', () => {});
+      socket.write(
+        `POST /mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token()}\r\nContent-Type: application/json\r\nContent-Length: 2000000\r\n\r\n`,
+      );
+      socket.write('x'.repeat(1_000_000));
+      return { socket, state };
+    });
+    await until(() => sockets.filter(({ state }) => state.answer.includes(' 503 ')).length >= 3, 'refused');
+    const other = await callTool(world, 'acme__act', {}, { token: token('acme', 'second') });
+    expect(other.status).toBe(200);
+    // The others came too slowly.
+    await until(() => sockets.every(({ state }) => / (503|408) /.test(state.answer)), 'all are answered');
+    for (const { socket } of sockets) socket.destroy();
+    expect((await callTool(world, 'acme__act')).status).toBe(200);
+  });
+
   test('calls at once are limited for each agent, and said', async () => {
     await Promise.all([world.close(), fake.close()]);
     await start({ callsPerAgent: 3 });
