@@ -268,7 +268,6 @@ export function startEngine(options: EngineOptions): Engine {
     try {
       observed = observe(key, reconciler, raw, parsed.value);
       const sensing = sensors.update(key, reconciler.sensors, observed);
-      if (sensing.againInMs !== undefined) queue.addAfter(key, sensing.againInMs);
       // A new process has not asked yet what the one before it knew: it takes back nothing that was said or made on that.
       isRelearning = sensing.isRelearning && observedGeneration(raw) === raw.metadata.generation;
       outcome = reconciler.reconcile(observed);
