@@ -6,6 +6,7 @@ import { type RequestOptions, request } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { SIGNER_ROUTE } from '../domain/naming.ts';
+import { connectTunnel, TunnelRefusedError } from './connectTunnel.ts';
 import type { SessionKey, SignedIdentity } from './identity.ts';
 import { connectTls } from './tlsClient.ts';
 
@@ -74,57 +75,13 @@ async function connectSigner(
     ...(route.servername === undefined ? {} : { servername: route.servername }),
   });
   if (route.kind === 'direct') return outer;
-  await openTunnel(outer, SIGNER_ROUTE, signal);
+  try {
+    await connectTunnel(outer, SIGNER_ROUTE, signal);
+  } catch (error) {
+    if (!(error instanceof TunnelRefusedError)) throw error;
+    throw new SignerError(error.status === 0 ? error.code : 'refused-by-egress', error.message);
+  }
   return connectTls({ ...common, over: outer, expected: { kind: 'edge' } });
-}
-
-/**
- * Sends CONNECT over an open connection and resolves when the proxy agreed; the connection is then the tunnel.
- * @throws SignerError with the proxy's answer; the connection is destroyed
- */
-export function openTunnel(socket: TLSSocket, target: string, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let read = Buffer.alloc(0);
-    const fail = (error: unknown) => {
-      settle();
-      socket.on('error', () => {});
-      socket.destroy();
-      reject(error);
-    };
-    const abort = () => fail(signal.reason);
-    const closed = () => fail(new SignerError('connection-closed', 'egress closed the connection'));
-    const data = (chunk: Buffer) => {
-      read = Buffer.concat([read, chunk]);
-      const end = read.indexOf('\r\n\r\n');
-      if (end < 0) {
-        if (read.length > 8192) fail(new SignerError('bad-answer', 'egress answered without end'));
-        return;
-      }
-      const head = read.subarray(0, end).toString('latin1');
-      const [statusLine = ''] = head.split('\r\n', 1);
-      if (!/^HTTP\/1\.1 200( |$)/.test(statusLine)) {
-        fail(new SignerError('refused-by-egress', statusLine.slice(0, MAX_REASON_LENGTH)));
-        return;
-      }
-      settle();
-      socket.pause();
-      const rest = read.subarray(end + 4);
-      if (rest.length > 0) socket.unshift(rest);
-      resolve();
-    };
-    const settle = () => {
-      signal.removeEventListener('abort', abort);
-      socket.removeListener('data', data);
-      socket.removeListener('error', fail);
-      socket.removeListener('close', closed);
-    };
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
-    socket.on('data', data);
-    socket.once('error', fail);
-    socket.once('close', closed);
-    socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
-  });
 }
 
 function post(

@@ -4,6 +4,7 @@
  */
 import { type Dispatcher, Pool } from 'undici';
 import type { CredentialSource } from './credentials.ts';
+import { NoIdentityError } from './noIdentity.ts';
 import type { ExpectedPeer } from './peerIdentity.ts';
 import { connectTls } from './tlsClient.ts';
 
@@ -26,11 +27,6 @@ export interface Peer {
   dispatcher(): Dispatcher;
   /** Ends what runs, with an error. */
   close(): Promise<void>;
-}
-
-/** There is no certificate to show yet. Nothing was sent. */
-export class NoIdentityError extends Error {
-  readonly code = 'OZ0_NO_IDENTITY';
 }
 
 const CONNECT_TIMEOUT_MS = 2_000;
