@@ -64,3 +64,9 @@ export function covers(outer: Cidr, inner: Cidr): boolean {
 function widthOf(family: 4 | 6): 32 | 128 {
   return family === 4 ? 32 : 128;
 }
+
+/** Whether two spellings are of one address; an IPv6 socket says `::ffff:1.2.3.4` of what it reached over IPv4. */
+export function isSameAddress(a: string, b: string): boolean {
+  const [first, second] = [a, b].map((text) => parseAddress(text.replace(/^::ffff:(?=[0-9.]+$)/, '')));
+  return first !== undefined && first.text === second?.text;
+}
