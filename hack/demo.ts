@@ -6,8 +6,9 @@
  *   hack/demo --env      prints what puts kubectl, helm and the kubeconfig in your shell: eval "$(hack/demo --env)"
  *   hack/demo --down     removes the cluster
  */
+import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { kubeconfig } from './cluster/layout.ts';
 import { program } from './cluster/programs.ts';
 import { installOperator, script } from './operator.ts';
@@ -22,8 +23,18 @@ function kubectl(...args: string[]): Promise<string> {
   return run(program('kubectl'), ['--kubeconfig', kubeconfig, ...args], { timeoutSeconds: 300 });
 }
 
+/** What the agent's client prints; also when the call was refused, which its exit code says. */
 async function agent(...args: string[]): Promise<string> {
-  return await kubectl('exec', '--namespace', namespace, 'demo-agent', '--', 'node', '/app/agent.mjs', ...args);
+  const command = ['exec', '--namespace', namespace, 'demo-agent', '--', 'node', '/app/agent.mjs', ...args];
+  try {
+    const { stdout } = await promisify(execFile)(program('kubectl'), ['--kubeconfig', kubeconfig, ...command]);
+    return stdout;
+  } catch (error) {
+    if (error instanceof Error && 'stdout' in error && typeof error.stdout === 'string' && error.stdout !== '') {
+      return error.stdout;
+    }
+    throw error;
+  }
 }
 
 function say(text: string): void {
@@ -45,7 +56,7 @@ async function showCall(name: string, args: Record<string, unknown>, ...options:
     .map((block: { type: string; text?: string }) => block.text ?? `[${block.type}]`)
     .join('\n');
   console.log(`\n  ${name} ${JSON.stringify(args)} ${options.join(' ')}`);
-  console.log(indent(text.length > 600 ? `${text.slice(0, 600)} …` : text));
+  console.log(indent(text.length > 600 ? `${text.slice(0, 600)} …` : text || "(empty: the folder is the pod's own)"));
 }
 
 async function demo(): Promise<void> {
@@ -79,10 +90,8 @@ async function demo(): Promise<void> {
   await showCall('demo_everything__echo', { message: 'hello from 2025-11-25' }, '--client', 'v1');
 
   say('What it was not granted does not exist for it:');
-  const refused = await agent('call', 'demo_files__write_file', '{"path":"/tmp/x","content":"y"}').catch(
-    (error: Error) => error.message,
-  );
-  console.log(indent(refused.slice(0, 400)));
+  console.log('\n  demo_files__write_file {"path":"/tmp/x","content":"y"}');
+  console.log(indent(await agent('call', 'demo_files__write_file', '{"path":"/tmp/x","content":"y"}')));
 
   say(`Done in ${elapsed()}. Go on:
 

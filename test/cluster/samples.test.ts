@@ -25,7 +25,7 @@ describe('the samples, as a newcomer applies them', () => {
   });
 
   afterAll(async () => {
-    await kubectl('delete', '--kustomize', SAMPLES, '--wait=false');
+    await kubectl('delete', '--kustomize', SAMPLES, '--wait=false', '--ignore-not-found');
   });
 
   test('[K01] [K03] [K05] a Plugin makes its Tools, owned by it, and each is ready with what it listed', async () => {
