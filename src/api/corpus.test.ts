@@ -31,13 +31,13 @@ describe('a stored object is read leniently', () => {
     apiVersion: 'oz0.ai/v1alpha1',
     kind: 'Tool',
     metadata: { name: 'a', uid: 'u', managedFields: [] },
-    spec: { image: { reference: 'a/b:1', command: ['x'], transport: { http: {} } }, hosts: ['a.example'] },
+    spec: { image: { reference: 'a/b:1', command: ['x'], transport: { http: {} } }, lease: ['a.example'] },
   };
 
   test('what a newer version wrote is left out', () => {
     const read = readStored(schemaOf('Tool'), stored);
     expect(read).toMatchObject({ ok: true, value: { spec: { timeout: '60s', concurrency: 8 } } });
-    expect(JSON.stringify(read)).not.toContain('hosts');
+    expect(JSON.stringify(read)).not.toContain('lease');
   });
 
   test('[case 114] what cannot be read says where', () => {

@@ -2,13 +2,13 @@
 import { NO_NUL } from './nul.ts';
 import { map, type Rule, text } from './schema.ts';
 
-const NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]{0,127}$';
+export const NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]{0,127}$';
 
 /** They change what runs, or are ours: the dynamic loaders', the search path, the operator's own. */
-const FORBIDDEN_PATTERN = '^(LD_.*|DYLD_.*|GLIBC_TUNABLES|GCONV_PATH|PATH|OZ0_.*)$';
+export const FORBIDDEN_PATTERN = '^(LD_.*|DYLD_.*|GLIBC_TUNABLES|GCONV_PATH|PATH|OZ0_.*)$';
 
 /** What a container runtime reads; refused for tools that are images. */
-const RUNTIME_PATTERN =
+export const RUNTIME_PATTERN =
   '^(DOCKER_.*|CONTAINER.*_.*|BUILDAH_.*|PODMAN_.*|REGISTRY_AUTH_FILE|STORAGE_DRIVER|STORAGE_OPTS|HOME|XDG_.*)$';
 
 /**
@@ -21,7 +21,7 @@ const LOOPBACK_PATTERN = '^https?://(127([.][0-9]+){3}([:/]|$)|([^/:]*[.])?local
 
 const MODEL_URL = new RegExp(MODEL_URL_PATTERN);
 const LOOPBACK = new RegExp(LOOPBACK_PATTERN);
-const MODEL_URL_NAMES = ['OPENAI_BASE_URL', 'ANTHROPIC_BASE_URL'];
+export const MODEL_URL_NAMES = ['OPENAI_BASE_URL', 'ANTHROPIC_BASE_URL'];
 
 type Environment = Record<string, string>;
 

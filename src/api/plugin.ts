@@ -1,8 +1,11 @@
 /** Plugin: tools that are published, versioned and installed together. */
 import type { z } from 'zod';
+import { inject, injectRule } from './bindings.ts';
+import { sharedDeclaredRule } from './headers.ts';
 import { defineKind } from './kind.ts';
 import { ID, NAME_MAX, nameRules } from './name.ts';
 import { integer, list, object, optional, text } from './schema.ts';
+import { secretRef, secretRefRule, secrets, sharedSecretsRules } from './secrets.ts';
 import { settingsFields, settingsRules } from './settings.ts';
 import { imageReference, pullSecrets, sourceFields } from './sources.ts';
 import { statusFields } from './status.ts';
@@ -25,6 +28,20 @@ const pluginTool = object(
   { description: 'A tool of the plugin.', rules: settingsRules },
 );
 
+const requires = object(
+  {
+    secrets: optional(secrets),
+    secretRef: optional(
+      secretRef('The Secret of this namespace that holds them. Left out, the one named as the Plugin.'),
+    ),
+    inject: optional(inject),
+  },
+  {
+    description: 'What its tools need of the tenant: each of them gets all of it.',
+    rules: [secretRefRule, injectRule],
+  },
+);
+
 const pluginSpec = object(
   {
     version: text({
@@ -43,6 +60,7 @@ const pluginSpec = object(
         { description: "The plugin's own code." },
       ),
     ),
+    requires: optional(requires),
     tools: optional(
       list(pluginTool, {
         description: 'Its tools; each becomes a Tool that this Plugin owns.',
@@ -60,6 +78,8 @@ const pluginSpec = object(
         message: 'tools with mcp run in the image of the plugin: state it',
         field: '.source',
       },
+      ...sharedSecretsRules,
+      sharedDeclaredRule,
     ],
   },
 );

@@ -1,9 +1,11 @@
 /** Settings that a Tool and an entry of a Plugin share. */
 import { DURATION, parseDuration } from './duration.ts';
 import { environment, imageEnvironmentRule } from './environment.ts';
+import { headers, remoteRules } from './headers.ts';
+import { hostPattern } from './hosts.ts';
 import { resources } from './resources.ts';
 import { nodeSelector, runtimeClassName, tolerations } from './scheduling.ts';
-import { choice, integer, optional, type Rule, text, withDefault } from './schema.ts';
+import { choice, integer, list, optional, type Rule, text, withDefault } from './schema.ts';
 import { oneSourceRule } from './sources.ts';
 
 /** User of the sidecar's process in every tool pod; no tool may be it. */
@@ -13,6 +15,15 @@ const TIMEOUT_MAX_SECONDS = 30 * 60;
 
 export const settingsFields = {
   env: optional(environment),
+  hosts: optional(
+    list(hostPattern, {
+      description:
+        'All that it may reach, by its way out: hosts, with a port where it is not 443, and `*.` for one label. Left out or empty, nothing.',
+      max: 32,
+      merge: 'set',
+    }),
+  ),
+  headers: optional(headers),
   affinity: optional(
     choice(['node', 'any'], {
       description:
@@ -86,6 +97,7 @@ interface Placed {
 export const settingsRules = [
   oneSourceRule,
   imageEnvironmentRule,
+  ...remoteRules,
   {
     cel: "!has(self.url) || !has(self.affinity) || self.affinity == 'any'",
     test: ({ url, affinity }: Placed) => url === undefined || affinity === undefined || affinity === 'any',

@@ -1,6 +1,8 @@
 /** What a tool runs: the four kinds of source, of which a Tool has exactly one. */
+import { serverUrl } from './hosts.ts';
 import { ABSOLUTE_PATH, NO_NUL } from './nul.ts';
 import { list, object, optional, type Rule, text } from './schema.ts';
+import { secretObjectName } from './secrets.ts';
 
 export const imageReference = (description: string) =>
   text({
@@ -12,16 +14,11 @@ export const imageReference = (description: string) =>
     patternMessage: 'must be a reference of an image, by tag or digest',
   });
 
-export const pullSecrets = list(
-  text({
-    description: 'Name of a Secret.',
-    min: 1,
-    max: 253,
-    pattern: /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/,
-    patternMessage: 'must be the name of a Secret',
-  }),
-  { description: 'Secrets of this namespace with which the kubelet pulls the image.', max: 8, merge: 'set' },
-);
+export const pullSecrets = list(secretObjectName, {
+  description: 'Secrets of this namespace with which the kubelet pulls the image.',
+  max: 8,
+  merge: 'set',
+});
 
 const command = (description: string) =>
   list(text({ description: 'Program or argument.', max: 4096, ...NO_NUL }), {
@@ -77,15 +74,7 @@ export const sourceFields = {
       patternMessage: 'must be npm:<name>@<version> or pypi:<name>==<version>',
     }),
   ),
-  url: optional(
-    text({
-      description: 'A remote server, over Streamable HTTP. This version does not run them yet.',
-      min: 1,
-      max: 2048,
-      pattern: /^https?:\/\/[!-~]+$/,
-      patternMessage: 'must be an http or https URL',
-    }),
-  ),
+  url: optional(serverUrl),
 };
 
 interface Sources {

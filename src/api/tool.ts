@@ -1,14 +1,20 @@
 /** Tool: one MCP server, in pods of its own. */
 import type { z } from 'zod';
+import { inject, injectRule } from './bindings.ts';
+import { declaredRule } from './headers.ts';
 import { defineKind } from './kind.ts';
 import { NAME_MAX, nameRules } from './name.ts';
 import { choice, integer, list, object, optional, text } from './schema.ts';
+import { ownSecretsRules, SECRET_NAME_MAX, secretRef, secretRefRule, secrets } from './secrets.ts';
 import { settingsFields, settingsRules } from './settings.ts';
 import { sourceFields } from './sources.ts';
 import { statusFields } from './status.ts';
 
 /** Functions named in status; the rest is counted. */
 export const LISTED_FUNCTIONS_MAX = 500;
+
+/** Secrets named in status: more than a Tool and its Connections should ever have. */
+export const PROBLEMS_MAX = 64;
 
 export const toolSpec = object(
   {
@@ -21,8 +27,16 @@ export const toolSpec = object(
     ),
     ...sourceFields,
     ...settingsFields,
+    secrets: optional(secrets),
+    secretRef: optional(
+      secretRef('The Secret of this namespace that holds them. Left out, the one named as the Tool.'),
+    ),
+    inject: optional(inject),
   },
-  { description: 'What runs, and how.', rules: settingsRules },
+  {
+    description: 'What runs, and how.',
+    rules: [...settingsRules, secretRefRule, ...ownSecretsRules, injectRule, declaredRule],
+  },
 );
 
 const listing = object(
@@ -65,6 +79,22 @@ export const toolStatus = object(
       ),
     ),
     listing: optional(listing),
+    secrets: optional(
+      list(
+        object(
+          {
+            name: text({ description: 'Its name, or that of its Connection.', max: SECRET_NAME_MAX }),
+            problem: choice(['missing', 'empty', 'malformed'], { description: 'What is wrong with it.' }),
+          },
+          { description: 'A secret.' },
+        ),
+        {
+          description: 'Secrets that a pod last found to be missing or of no use. Never what one holds.',
+          max: PROBLEMS_MAX,
+          merge: 'atomic',
+        },
+      ),
+    ),
   },
   { description: 'What is the case; written by the controller only.' },
 );

@@ -3,49 +3,24 @@
  * real API server; they must agree on each verdict, and on the defaults.
  */
 
-export interface Case {
-  readonly name: string;
-  readonly object: { readonly kind: string; readonly metadata: { readonly name: string } } & Record<string, unknown>;
-  /** Undefined: the object is right. Else the start of the path of a field that is blamed; empty for the object itself. */
-  readonly wrong?: string;
-}
+import {
+  API_VERSION,
+  agent,
+  type Case,
+  DIGEST,
+  entry,
+  grants,
+  image,
+  imageTool,
+  many,
+  plugin,
+  right,
+  tool,
+  wrong,
+} from './build.ts';
+import { CREDENTIALS } from './credentials.ts';
 
-const API_VERSION = 'oz0.ai/v1alpha1';
-
-type Spec = Record<string, unknown>;
-
-const tool = (spec: Spec, name = 'acme-github') => ({
-  apiVersion: API_VERSION,
-  kind: 'Tool',
-  metadata: { name },
-  spec,
-});
-const image = { reference: 'ghcr.example/acme/tool:2', command: ['/usr/bin/tool', '--stdio'] };
-/** A right Tool, but for what is given. */
-const imageTool = (settings: Spec, name?: string) => tool({ image, ...settings }, name);
-
-const plugin = (spec: Spec, name = 'acme-github') => ({
-  apiVersion: API_VERSION,
-  kind: 'Plugin',
-  metadata: { name },
-  spec: { version: '1.4.0', ...spec },
-});
-const entry = (id: string, settings: Spec = {}) => ({ id, image, ...settings });
-
-const agent = (spec: Spec, name = 'acme-reviewer') => ({
-  apiVersion: API_VERSION,
-  kind: 'Agent',
-  metadata: { name },
-  spec,
-});
-const grants = (...tools: unknown[]) => agent({ serviceAccounts: ['reviewer'], tools });
-
-const right = (name: string, object: Case['object']): Case => ({ name, object });
-const wrong = (name: string, object: Case['object'], field: string): Case => ({ name, object, wrong: field });
-
-const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
-const many = <T>(count: number, make: (index: number) => T): T[] =>
-  Array.from({ length: count }, (_, index) => make(index));
+export type { Case } from './build.ts';
 
 const toolNames: Case[] = [
   right('name of one letter', imageTool({}, 'a')),
@@ -423,11 +398,7 @@ const unknown: Case[] = [
     'spec.tolerations[0].keys',
   ),
   wrong('unknown field of a Plugin', plugin({ skills: [] }), 'spec.skills'),
-  wrong(
-    "unknown field of a Plugin's entry",
-    plugin({ tools: [entry('acme_a', { hosts: [] })] }),
-    'spec.tools[0].hosts',
-  ),
+  wrong("unknown field of a Plugin's entry", plugin({ tools: [entry('acme_a', { host: [] })] }), 'spec.tools[0].host'),
   wrong('unknown field of an Agent', agent({ serviceAccounts: ['a'], tool: [] }), 'spec.tool'),
   wrong('unknown field beside the spec', { ...imageTool({}), specs: {} }, 'specs'),
   wrong('no spec', { apiVersion: API_VERSION, kind: 'Tool', metadata: { name: 'a' } }, 'spec'),
@@ -443,5 +414,6 @@ export const CORPUS: readonly Case[] = [
   ...scheduling,
   ...plugins,
   ...agents,
+  ...CREDENTIALS,
   ...unknown,
 ].map((item) => ({ ...item, name: `${item.object.kind}: ${item.name}` }));

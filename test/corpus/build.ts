@@ -1,0 +1,52 @@
+/** Right objects, from which a case says only what differs. */
+
+export interface Case {
+  readonly name: string;
+  readonly object: { readonly kind: string; readonly metadata: { readonly name: string } } & Record<string, unknown>;
+  /** Undefined: the object is right. Else the start of the path of a field that is blamed; empty for the object itself. */
+  readonly wrong?: string;
+}
+
+export const API_VERSION = 'oz0.ai/v1alpha1';
+
+export type Spec = Record<string, unknown>;
+
+export const tool = (spec: Spec, name = 'acme-github') => ({
+  apiVersion: API_VERSION,
+  kind: 'Tool',
+  metadata: { name },
+  spec,
+});
+export const image = { reference: 'ghcr.example/acme/tool:2', command: ['/usr/bin/tool', '--stdio'] };
+/** A right Tool, but for what is given. */
+export const imageTool = (settings: Spec, name?: string) => tool({ image, ...settings }, name);
+
+export const plugin = (spec: Spec, name = 'acme-github') => ({
+  apiVersion: API_VERSION,
+  kind: 'Plugin',
+  metadata: { name },
+  spec: { version: '1.4.0', ...spec },
+});
+export const entry = (id: string, settings: Spec = {}) => ({ id, image, ...settings });
+
+export const agent = (spec: Spec, name = 'acme-reviewer') => ({
+  apiVersion: API_VERSION,
+  kind: 'Agent',
+  metadata: { name },
+  spec,
+});
+export const grants = (...tools: unknown[]) => agent({ serviceAccounts: ['reviewer'], tools });
+
+export const right = (name: string, object: Case['object']): Case => ({ name, object });
+export const wrong = (name: string, object: Case['object'], field: string): Case => ({ name, object, wrong: field });
+
+export const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
+export const many = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+export const connection = (spec: Spec, name = 'tracker') => ({
+  apiVersion: API_VERSION,
+  kind: 'Connection',
+  metadata: { name },
+  spec,
+});
