@@ -214,7 +214,8 @@ function withToken(params: JsonObject, token: number): JsonObject {
   return { ...params, _meta: { ...(typeof meta === 'object' && meta !== null ? meta : {}), progressToken: token } };
 }
 
-function readProgress(params: JsonObject | undefined): Progress | undefined {
+/** The progress in a notification's params, where it is one. */
+export function readProgress(params: JsonObject | undefined): Progress | undefined {
   const { progress, total, message } = params ?? {};
   if (typeof progress !== 'number') return undefined;
   return {

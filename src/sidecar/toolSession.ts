@@ -2,11 +2,12 @@
  * The start of a conversation with a tool's server over stdio, in its own era: first `initialize`, which all servers up
  * to 2025-11-25 know; one that refuses it is asked by `server/discover`. Then its listing, page by page, bounded.
  */
-import { type Snapshot, snapshotListing } from '../domain/snapshot/snapshotListing.ts';
+import type { Snapshot } from '../domain/snapshot/snapshotListing.ts';
 import type { StdioClient, StdioOutcome } from '../mcp/stdio.ts';
 import { isObject, type JsonObject } from '../mcp/wire/jsonrpc.ts';
 import { META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION } from '../mcp/wire/meta.ts';
 import { LATEST_LEGACY_VERSION, MODERN_VERSION } from '../mcp/wire/version.ts';
+import { listAll } from './listAll.ts';
 
 export interface ToolSession {
   readonly server: { readonly name: string; readonly version: string; readonly protocolVersion: string };
@@ -17,10 +18,7 @@ export interface ToolSession {
 
 export type Opened<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
 
-const CLIENT_INFO = { name: 'oz0-sidecar', version: '1' };
-const MAX_PAGES = 100;
-const MAX_FUNCTIONS = 2_000;
-const MAX_LISTING_CHARS = 16 * 1024 * 1024;
+export const CLIENT_INFO = { name: 'oz0-sidecar', version: '1' };
 
 /** @param timeoutMs for the whole handshake; nothing that the server says extends it */
 export async function openToolSession(client: StdioClient, timeoutMs: number): Promise<Opened<ToolSession>> {
@@ -80,7 +78,8 @@ function modernSession(client: StdioClient, result: JsonObject): Opened<ToolSess
   };
 }
 
-function modernParams(params: JsonObject, meta: JsonObject = {}): JsonObject {
+/** Params as 2026-07-28 wants them: with version, client and its capabilities, of which there are none. */
+export function modernParams(params: JsonObject, meta: JsonObject = {}): JsonObject {
   return {
     ...params,
     _meta: {
@@ -93,39 +92,11 @@ function modernParams(params: JsonObject, meta: JsonObject = {}): JsonObject {
 }
 
 /** All pages of `tools/list`; a listing that is cut off anywhere is none. */
-export async function listFunctions(
-  client: StdioClient,
-  session: ToolSession,
-  timeoutMs: number,
-): Promise<Opened<Snapshot>> {
-  const until = Date.now() + timeoutMs;
-  const listed: unknown[] = [];
-  const seen = new Set<string>();
-  let cursor: string | undefined;
-  let chars = 0;
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const outcome = await client.request({
-      method: 'tools/list',
-      params: session.params(cursor === undefined ? {} : { cursor }),
-      timeoutMs: Math.max(1, until - Date.now()),
-    });
-    if (outcome.kind !== 'result') return failed('tools/list', outcome);
-    const { tools, nextCursor } = outcome.result;
-    if (!Array.isArray(tools)) return { ok: false, problem: 'the server answered tools/list without tools' };
-    listed.push(...tools);
-    chars += JSON.stringify(tools).length;
-    if (listed.length > MAX_FUNCTIONS)
-      return { ok: false, problem: `the server lists more than ${MAX_FUNCTIONS} functions` };
-    if (chars > MAX_LISTING_CHARS) return { ok: false, problem: 'the listing is too large' };
-    // An empty cursor is one, says the protocol; servers that send it mean the end.
-    if (typeof nextCursor !== 'string' || nextCursor === '') {
-      return { ok: true, value: snapshotListing(listed, session.instructions) };
-    }
-    if (seen.has(nextCursor)) return { ok: false, problem: 'the server repeats a cursor of its listing' };
-    seen.add(nextCursor);
-    cursor = nextCursor;
-  }
-  return { ok: false, problem: `the listing has more than ${MAX_PAGES} pages` };
+export function listFunctions(client: StdioClient, session: ToolSession, timeoutMs: number): Promise<Opened<Snapshot>> {
+  return listAll(session.instructions, timeoutMs, async (params, leftMs) => {
+    const outcome = await client.request({ method: 'tools/list', params: session.params(params), timeoutMs: leftMs });
+    return outcome.kind === 'result' ? { ok: true, value: outcome.result } : failed('tools/list', outcome);
+  });
 }
 
 function failed(method: string, outcome: Exclude<StdioOutcome, { kind: 'result' }>): { ok: false; problem: string } {
@@ -140,7 +111,8 @@ function failed(method: string, outcome: Exclude<StdioOutcome, { kind: 'result' 
   return { ok: false, problem: `${method} ${why}` };
 }
 
-function nameOf(info: unknown): { name: string; version: string } {
+/** What a server says of itself, cut to what is shown. */
+export function nameOf(info: unknown): { name: string; version: string } {
   const { name, version } = isObject(info) ? info : {};
   return {
     name: typeof name === 'string' ? name.slice(0, 200) : '',
