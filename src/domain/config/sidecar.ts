@@ -4,7 +4,7 @@
 export interface SidecarConfig {
   readonly namespace: string;
   readonly tool: string;
-  /** Command and arguments of the tool's process, as written on the Tool or Plugin. */
+  /** Command and arguments of the tool's process, as written on the Tool or Plugin; empty with `remote`. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
@@ -14,7 +14,45 @@ export interface SidecarConfig {
   readonly concurrency: number;
   /** Largest message to or from the tool, in bytes. */
   readonly maxMessageBytes: number;
+  /** Secrets of the tool: the value of a bound one stays in the sidecar, another is an environment variable of that name. */
+  readonly secrets?: readonly SecretFile[];
+  readonly bindings?: readonly SecretBinding[];
+  /** What the tool may reach, as its object says; egress has the same list, and decides. */
+  readonly hosts?: readonly string[];
+  /** A server elsewhere instead of a process. */
+  readonly remote?: RemoteServer;
 }
+
+export interface RemoteServer {
+  readonly url: string;
+  /** With `${NAME}` for the secret of that name. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A key of a Secret that the kubelet mounts into the sidecar, and nowhere else. */
+export interface SecretFile {
+  readonly name: string;
+  /** Below `/oz0/secrets`. */
+  readonly file: string;
+}
+
+/** Where a secret's value is put, and nowhere else. */
+export interface SecretBinding {
+  /** Name of one of `secrets`. */
+  readonly secret: string;
+  /** Exact host name in A-label form. */
+  readonly host: string;
+  readonly port: number;
+  readonly in: 'header' | 'query';
+  /** Header or query parameter. */
+  readonly name: string;
+  /** Holds `${value}` once, such as `Bearer ${value}`. */
+  readonly format: string;
+  /** Whether a WebSocket may be opened to this host; its messages are not read. */
+  readonly websocket: boolean;
+}
+
+export type SecretProblem = 'missing' | 'empty' | 'malformed';
 
 export type FunctionKind = 'ReadOnly' | 'Additive' | 'Destructive' | 'Undeclared';
 
@@ -32,6 +70,8 @@ export interface SidecarStatus {
   readonly problem?: string;
   readonly process: { readonly starts: number; readonly lastExit?: string };
   readonly sandbox: SandboxReport;
+  /** What is wrong with secrets now; while there is something, no process of the tool is started. */
+  readonly secrets?: { readonly problems: readonly { readonly name: string; readonly problem: SecretProblem }[] };
   readonly server?: { readonly name: string; readonly version: string; readonly protocolVersion: string };
   readonly listing?: { readonly hash: string; readonly functions: readonly ListedFunction[] };
 }
