@@ -1,0 +1,237 @@
+/**
+ * The credential proxy of a tool pod, on loopback: the tool's way out, and the place where bound secrets enter its requests.
+ * Everything it knows of the tool's secrets is read from files that only the sidecar has.
+ */
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { rootCertificates, type SecureContext } from 'node:tls';
+import type { SecretProblem, SidecarConfig } from '../../domain/config/sidecar.ts';
+import { bindingProblem, type LiveBinding } from '../../domain/credential/binding.ts';
+import { compileInjection, type Injection } from '../../domain/credential/decideInjection.ts';
+import { makePlaceholder, PLACEHOLDER_ENTROPY_BYTES } from '../../domain/credential/placeholder.ts';
+import type { Secret } from '../../domain/credential/secret.ts';
+import type { OpenTunnel } from '../../net/egressTunnel.ts';
+import { originTrust } from '../../net/originTls.ts';
+import { createRateLimit } from '../../net/rateLimit.ts';
+import type { Log } from '../log.ts';
+import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
+import { createPodAuthority } from './podAuthority.ts';
+import { answerRefusal } from './refusal.ts';
+import { openSecretFiles, type SecretFiles } from './secretFiles.ts';
+import { type ProxyNote, serveClient } from './serveClient.ts';
+import { CA_BUNDLE_PATH, CA_PATH, proxyEnvironment } from './toolEnvironment.ts';
+
+export const PORT_PROXY = 15_001;
+
+export interface CredentialProxyOptions {
+  readonly config: Pick<SidecarConfig, 'secrets' | 'bindings' | 'hosts'>;
+  /** Where the kubelet mounts the tool's secrets. */
+  readonly secretsDir: string;
+  /** Authorities to trust besides the public ones, PEM; a file that is not there is none. */
+  readonly upstreamCaFile?: string;
+  readonly openTunnel: OpenTunnel;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly port?: number;
+  readonly limits?: Partial<ProxyLimits>;
+  /** Paths of the bundle files as the tool sees them. */
+  readonly paths?: { readonly bundle: string; readonly ca: string };
+  readonly pollMs?: number;
+}
+
+export interface CredentialProxy {
+  readonly port: number;
+  /** For the tool's process, at each start anew: proxy, trust, environment secrets, placeholders of bound ones. */
+  readonly environment: () => Readonly<Record<string, string>>;
+  /** To be written where the tool's container can read, and not write. */
+  readonly bundleFiles: () => readonly { readonly path: string; readonly pem: string }[];
+  /** While there are any, no process of the tool may start. */
+  readonly problems: () => readonly { readonly name: string; readonly problem: SecretProblem }[];
+  /**
+   * Calls back when secrets that the tool has in its environment changed, or what is wrong with any of them did: the tool's
+   * process is then to be started again, between calls. Bound secrets need no such thing.
+   */
+  readonly onRotated: (listener: (names: readonly string[]) => void) => () => void;
+  /** Connections of the tool. */
+  readonly connections: () => number;
+  readonly close: () => Promise<void>;
+}
+
+/** How many replaced values of a secret are still looked for in answers. */
+const FORMER_VALUES = 4;
+
+/** @throws Error for a binding that is wrong, or for a port that is taken */
+export async function startCredentialProxy(options: CredentialProxyOptions): Promise<CredentialProxy> {
+  const { config, log } = options;
+  const limits: ProxyLimits = { ...DEFAULT_LIMITS, ...options.limits };
+  const secrets = config.secrets ?? [];
+  const bindings = config.bindings ?? [];
+  for (const binding of bindings) {
+    const known = secrets.some(({ name }) => name === binding.secret);
+    const problem = known ? bindingProblem(binding) : 'it names no secret of this tool';
+    if (problem !== undefined) throw new Error(`binding of ${binding.secret}: ${problem}`);
+  }
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const isBound = (name: string): boolean => bindings.some(({ secret }) => secret === name);
+  const placeholders = new Map(
+    secrets
+      .filter(({ name }) => isBound(name))
+      .map(({ name }) => [name, makePlaceholder(randomBytes(PLACEHOLDER_ENTROPY_BYTES))]),
+  );
+  const placeholderOf = (name: string): string => placeholders.get(name) ?? '';
+  const former = new Map<string, Secret[]>();
+  const listeners = new Set<(names: readonly string[]) => void>();
+  let files: SecretFiles | undefined;
+  let injection: Injection = compile(new Map());
+
+  function compile(values: ReadonlyMap<string, Secret>): Injection {
+    const live = bindings.map((binding): LiveBinding => {
+      return { binding, placeholder: placeholderOf(binding.secret), value: values.get(binding.secret) };
+    });
+    const replaced = [...former].flatMap(([name, old]) =>
+      old.map((each) => ({ value: each.reveal(), placeholder: placeholderOf(name) })),
+    );
+    return compileInjection(live, replaced);
+  }
+
+  function onChange(changed: readonly string[], before: SecretFiles | undefined, old: ReadonlyMap<string, Secret>) {
+    const state = before?.current();
+    if (state === undefined) return;
+    for (const name of changed) {
+      const was = old.get(name);
+      if (was !== undefined && isBound(name)) {
+        former.set(name, [was, ...(former.get(name) ?? [])].slice(0, FORMER_VALUES));
+      }
+    }
+    injection = compile(state.values);
+    log('info', 'secrets changed', { names: changed.join(', ') });
+    for (const { name, problem } of state.problems) log('warn', 'a secret cannot be used', { name, problem });
+    const forTool = changed.filter((name) => !isBound(name) || old.has(name) !== state.values.has(name));
+    if (forTool.length > 0) for (const listener of [...listeners]) listener(forTool);
+  }
+
+  let last: ReadonlyMap<string, Secret> = new Map();
+  files = await openSecretFiles({
+    folder: options.secretsDir,
+    secrets,
+    isBound,
+    onChange(changed) {
+      const old = last;
+      last = files?.current().values ?? last;
+      onChange(changed, files, old);
+    },
+    ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+  });
+  last = files.current().values;
+  injection = compile(last);
+  const reader = files;
+
+  const authority = createPodAuthority([...new Set(bindings.map(({ host }) => host))], Date.now);
+  const upstreamCa = await readOptional(options.upstreamCaFile);
+  const extraCa = upstreamCa === undefined ? [] : [upstreamCa];
+  let trust: SecureContext | undefined;
+  const saying = createRateLimit(60, 60, 256, Date.now);
+  const note = ({ decision, host, port, reason, injected }: ProxyNote): void => {
+    if (decision === 'send' || !saying.take(`${decision} ${reason ?? ''}`)) return;
+    log(decision === 'refuse' ? 'warn' : 'info', 'proxy', {
+      decision,
+      ...(host === undefined ? {} : { host, port }),
+      ...(reason === undefined ? {} : { reason }),
+      ...(injected === undefined ? {} : { injected: injected.join(', ') }),
+    });
+  };
+
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    socket.on('error', () => socket.destroy());
+    if (!isLoopback(socket.remoteAddress) || signal.aborted) {
+      socket.destroy();
+      return;
+    }
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    if (sockets.size > limits.maxConnections) {
+      note({ decision: 'refuse', reason: 'too-many-connections' });
+      answerRefusal(socket, 'too-many-connections');
+      return;
+    }
+    serveClient(socket, {
+      bindings,
+      injection: () => injection,
+      authority,
+      openTunnel: options.openTunnel,
+      trust() {
+        trust ??= originTrust(upstreamCa);
+        return trust;
+      },
+      limits,
+      note,
+      signal,
+    }).catch((error) => {
+      log('error', 'bug: a proxied connection failed', { reason: error instanceof Error ? (error.stack ?? '') : '' });
+      socket.destroy();
+    });
+  });
+  // A few above the limit, so that one too many is told so.
+  server.maxConnections = limits.maxConnections + 16;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port: options.port ?? PORT_PROXY }, () => {
+      server.removeListener('error', reject);
+      resolve();
+    });
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closed ??= new Promise((resolve) => {
+      stop.abort(new Error('the proxy closes'));
+      reader.close();
+      listeners.clear();
+      server.close(() => resolve());
+      for (const socket of sockets) socket.destroy();
+    });
+    return closed;
+  };
+  options.signal.addEventListener('abort', () => void close(), { once: true });
+
+  const paths = options.paths ?? { bundle: CA_BUNDLE_PATH, ca: CA_PATH };
+  return {
+    port,
+    environment() {
+      const { values } = reader.current();
+      const own = [...values]
+        .filter(([name]) => !isBound(name))
+        .map(([name, value]): [string, string] => [name, value.reveal()]);
+      return {
+        ...proxyEnvironment(`http://127.0.0.1:${port}`, paths.bundle, paths.ca),
+        ...Object.fromEntries([...placeholders, ...own]),
+      };
+    },
+    bundleFiles: () => [
+      { path: paths.ca, pem: authority.certificatePem },
+      { path: paths.bundle, pem: [authority.certificatePem, ...extraCa, ...rootCertificates].join('\n').concat('\n') },
+    ],
+    problems: () => reader.current().problems,
+    onRotated(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    connections: () => sockets.size,
+    close,
+  };
+}
+
+function isLoopback(address: string | undefined): boolean {
+  return address !== undefined && (address.startsWith('127.') || address === '::1');
+}
+
+async function readOptional(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  const pem = await readFile(path, 'utf8').catch(() => '');
+  return pem.includes('-----BEGIN CERTIFICATE-----') ? pem : undefined;
+}
