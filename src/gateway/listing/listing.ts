@@ -2,9 +2,13 @@
  * What a tool's server lists, as it may be shown to agents: each function judged by itself, so that a broken one holds
  * back nothing but itself. Pure.
  */
+
+import { toolProblem } from '../../mcp/toolProblem.ts';
 import { isObject, type JsonObject } from '../../mcp/wire/jsonrpc.ts';
+import { jsonDepth } from '../../mcp/wire/jsonText.ts';
 import { passableMeta } from '../../mcp/wire/meta.ts';
 import { type ParamHeader, scanParamHeaders } from '../../mcp/wire/paramHeader.ts';
+import { vendorName } from '../vendorName.ts';
 import { schemaProblem } from './schemaProblem.ts';
 
 export interface ListedFunction {
@@ -25,22 +29,30 @@ export interface Listing {
 
 const NAME = /^[A-Za-z0-9_./-]{1,128}$/;
 const MAX_DEFINITION_CHARS = 256 * 1024;
+/** The same depth as a snapshot's; below what a reader of any language takes. */
+const MAX_DEFINITION_DEPTH = 100;
 const MAX_HELD_BACK = 100;
 
-/** `tools` as the server listed them, pages joined. */
-export function acceptListing(tools: readonly unknown[]): Listing {
+/** `tools` as the server of the tool of this id listed them, pages joined. */
+export function acceptListing(toolId: string, tools: readonly unknown[]): Listing {
+  const seen = new Set<string>();
   const accepted = new Map<string, ListedFunction>();
   const heldBack = new Map<string, string>();
+  const holdBack = (name: string, problem: string): void => {
+    accepted.delete(name);
+    if (heldBack.size < MAX_HELD_BACK) heldBack.set(name, problem);
+  };
   for (const raw of tools) {
     const name = isObject(raw) ? raw['name'] : undefined;
     // Without a usable name nothing can be said about it.
     if (!isObject(raw) || typeof name !== 'string' || !NAME.test(name)) continue;
-    const judged = accepted.has(name) || heldBack.has(name) ? 'it is listed twice' : acceptFunction(name, raw);
-    if (typeof judged !== 'string') accepted.set(name, judged);
-    else {
-      accepted.delete(name);
-      if (heldBack.size < MAX_HELD_BACK) heldBack.set(name, judged);
-    }
+    const judged = seen.has(name) ? 'it is listed twice' : acceptFunction(name, raw);
+    seen.add(name);
+    if (typeof judged === 'string') holdBack(name, judged);
+    else accepted.set(name, judged);
+  }
+  for (const names of shownAlike(toolId, accepted.keys())) {
+    for (const name of names) holdBack(name, 'another function would be shown under the same name');
   }
   const functions = new Map([...accepted].sort(([a], [b]) => (a < b ? -1 : 1)));
   const text = JSON.stringify([
@@ -50,14 +62,23 @@ export function acceptListing(tools: readonly unknown[]): Listing {
   return { functions, heldBack, text };
 }
 
+/**
+ * Names that agents would see as one: a name may be written to equal the short form of another. A listing with one name
+ * twice is refused whole by models' vendors, with every other tool's functions in it.
+ */
+function shownAlike(toolId: string, names: Iterable<string>): readonly (readonly string[])[] {
+  const byShown = Map.groupBy(names, (name) => vendorName(toolId, name));
+  return [...byShown.values()].filter((alike) => alike.length > 1);
+}
+
 /** The function, or why it is held back. */
 function acceptFunction(name: string, raw: JsonObject): ListedFunction | string {
   const { title, description, inputSchema, outputSchema, annotations, icons, _meta } = raw;
-  if (!isObject(inputSchema) || inputSchema['type'] !== 'object') return 'inputSchema does not describe an object';
-  if (description !== undefined && typeof description !== 'string') return 'description is not text';
-  if (title !== undefined && typeof title !== 'string') return 'title is not text';
+  if (!isObject(inputSchema)) return 'inputSchema does not describe an object';
   if (annotations !== undefined && !isObject(annotations)) return 'annotations is not an object';
-  if (JSON.stringify(raw).length > MAX_DEFINITION_CHARS) return 'its definition is too large';
+  const text = JSON.stringify(raw);
+  if (text.length > MAX_DEFINITION_CHARS) return 'its definition is too large';
+  if (jsonDepth(text) > MAX_DEFINITION_DEPTH) return 'its definition is nested too deeply';
   const problem = schemaProblem(inputSchema) ?? (outputSchema === undefined ? undefined : schemaProblem(outputSchema));
   if (problem !== undefined) return problem;
   const scanned = scanParamHeaders(inputSchema);
@@ -72,6 +93,8 @@ function acceptFunction(name: string, raw: JsonObject): ListedFunction | string 
     ...(Array.isArray(icons) && icons.every(isObject) ? { icons } : {}),
     ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
   };
+  const refused = toolProblem({ name, ...definition });
+  if (refused !== undefined) return refused;
   return { name, definition, paramHeaders: scanned.headers };
 }
 
