@@ -5,9 +5,13 @@ import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, passableCode } from '.
 import { isObject, type JsonObject, type RpcError } from '../mcp/wire/jsonrpc.ts';
 import { META_OUTCOME, passableMeta, requestMeta } from '../mcp/wire/meta.ts';
 import type { CallRefusal } from './decideCall.ts';
-import type { CallOutcome, ToolProcess } from './toolProcess.ts';
+import type { RemoteCallOutcome, RemoteTool } from './remote/remoteTool.ts';
+import type { ToolProcess } from './toolProcess.ts';
 
-export function createToolHandler(tool: string, process: ToolProcess): McpHandler<Identity> {
+/** What runs the tool: a process of this pod, or a server elsewhere. */
+export type ServedTool = Pick<ToolProcess | RemoteTool, 'call' | 'listing' | 'onListing' | 'status'>;
+
+export function createToolHandler(tool: string, process: ServedTool): McpHandler<Identity> {
   return {
     serverInfo: { name: tool, version: '1' },
     listTools(_peer, cursor) {
@@ -27,7 +31,7 @@ export function createToolHandler(tool: string, process: ToolProcess): McpHandle
   };
 }
 
-export function answerOf(outcome: CallOutcome): Answer {
+export function answerOf(outcome: RemoteCallOutcome): Answer {
   switch (outcome.kind) {
     case 'result':
       return answerOfResult(outcome.result);
@@ -44,6 +48,12 @@ export function answerOf(outcome: CallOutcome): Answer {
     case 'cancelled':
       // Not read by anybody; told all the same.
       return failure(INTERNAL_ERROR, 'cancelled', { [META_OUTCOME]: 'unknown', reason: 'connection' });
+    case 'lost':
+      return failure(INTERNAL_ERROR, outcome.problem, { [META_OUTCOME]: 'unknown', reason: 'connection' });
+    case 'unreachable':
+      return failure(INTERNAL_ERROR, outcome.problem, { [META_OUTCOME]: 'not-started', reason: 'down' });
+    case 'refused-by-server':
+      return failure(INTERNAL_ERROR, `${outcome.problem}. The call was not made.`);
     case 'no-such-function':
       return failure(INVALID_PARAMS, 'the tool lists no function of this name');
     case 'call-too-large':
