@@ -1,33 +1,41 @@
 /**
- * CONNECT: describes what is asked, decides (`domain/egress`), dials and carries bytes. One log line after the decision.
- * No byte of a tunnel is read, kept or logged.
+ * CONNECT: describes what is asked, decides (`domain/egress`), dials and carries bytes. One log line after the decision, and one
+ * where a tunnel did not simply end. Of a tunnel only the first bytes are looked at, and none are kept or logged.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type ConnectRefusal, decideConnect, type EgressPolicy, parseTarget } from '../domain/egress/decideConnect.ts';
+import { decideHello, readClientHello } from '../domain/egress/clientHello.ts';
+import { decideConnect, type EgressPolicy, type ToolIdentity } from '../domain/egress/decideConnect.ts';
+import { type ConnectTarget, formatTarget, type HostPattern, parseTarget } from '../domain/egress/host.ts';
+import type { AddressVerdict, Destination, NetworkClass } from '../domain/egress/judgeAddress.ts';
 import type { Identity } from '../domain/identity/identity.ts';
+import { dialHost } from '../net/dialHost.ts';
+import { dialNamed } from '../net/dialNamed.ts';
 import { createRateLimit } from '../net/rateLimit.ts';
+import type { Resolve } from '../net/resolve.ts';
 import type { Log } from '../runtime/log.ts';
-import { type TunnelBounds, tunnel } from './tunnel.ts';
-
-export type EgressOutcome =
-  | ConnectRefusal
-  | 'signer'
-  | 'connected'
-  /** Not CONNECT, or a target that is none. */
-  | 'bad-request'
-  /** This source asks too often, or has too many open. */
-  | 'too-many'
-  | 'upstream-failed';
+import { answerOf, type EgressOutcome, type Refused, writeAnswer } from './refusal.ts';
+import { createToolLimits, TOOL_LIMITS, type ToolLimitOptions } from './toolLimits.ts';
+import { type Tunnel, type TunnelBounds, type TunnelResult, tunnel } from './tunnel.ts';
 
 export interface ConnectHandlerOptions {
   readonly policy: EgressPolicy;
+  /** Entries of a tool's list that cannot be read, in words. */
+  readonly problems?: (tool: ToolIdentity) => readonly string[];
+  readonly judge: (address: string, destination: Destination) => AddressVerdict;
+  readonly resolve: Resolve;
   /** Where the signer answers. */
   readonly signer: { readonly host: string; readonly port: number };
   readonly signerBounds?: TunnelBounds;
+  readonly toolBounds?: TunnelBounds;
+  readonly toolLimits?: Partial<ToolLimitOptions>;
+  readonly dialTimeoutMs?: number;
   readonly log: Log;
   readonly count: (outcome: EgressOutcome) => void;
+  readonly countRefusedAddress?: (what: NetworkClass) => void;
+  /** A tunnel of a tool ended. */
+  readonly countEnd?: (result: TunnelResult) => void;
   readonly signal: AbortSignal;
   readonly now?: () => number;
 }
@@ -35,61 +43,94 @@ export interface ConnectHandlerOptions {
 export interface ConnectHandler {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
   readonly onConnect: (request: IncomingMessage, socket: Duplex, head: Buffer, peer: Identity | undefined) => void;
+  /** Ends tunnels that what is known now would not open. */
+  readonly recheck: () => void;
+  /** Ends tunnels into networks that an admin opened: what replaces this process may have been told otherwise. [N09] */
+  readonly endOpened: () => void;
   /** Tunnels that are open. */
   readonly open: () => number;
+}
+
+interface LiveTunnel {
+  readonly tool: ToolIdentity;
+  readonly target: ConnectTarget;
+  readonly address: string;
+  readonly opened: boolean;
+  readonly tunnel: Tunnel;
 }
 
 const DIAL_TIMEOUT_MS = 5_000;
 /** A request and its answer take some 4 KiB and well under a second. */
 const SIGNER_BOUNDS: TunnelBounds = { maxMs: 15_000, maxBytes: 128 * 1024 };
+/** An hour is as long as the certificate lives that opened it; ten minutes is a tool's longest call. */
+export const TOOL_BOUNDS: TunnelBounds = { maxMs: 3_600_000, maxBytes: 4 * 2 ** 30, idleMs: 600_000 };
+const HELLO_WITHIN_MS = 10_000;
 const SIGNER_BURST = 20;
 const SIGNER_PER_MINUTE = 20;
 const SIGNER_AT_ONCE = 256;
 const SIGNER_AT_ONCE_PER_SOURCE = 4;
 const MAX_SOURCES = 20_000;
+/** Lines that one source, or one tool, may write into our log. */
+const LINES_BURST = 60;
+const LINES_PER_MINUTE = 60;
 
 export function createConnectHandler(options: ConnectHandlerOptions): ConnectHandler {
-  const { log } = options;
+  const { log, policy, signal } = options;
   const now = options.now ?? Date.now;
   const perSource = createRateLimit(SIGNER_BURST, SIGNER_PER_MINUTE, MAX_SOURCES, now);
-  /** What one source may write into our log. */
-  const perSourceLog = createRateLimit(10, 10, MAX_SOURCES, now);
+  const lines = createRateLimit(LINES_BURST, LINES_PER_MINUTE, MAX_SOURCES, now);
+  const limits = createToolLimits({ ...TOOL_LIMITS, ...options.toolLimits }, now);
   const openBySource = new Map<string, number>();
+  const live = new Set<LiveTunnel>();
   let signerOpen = 0;
   let open = 0;
+
+  interface Asked {
+    readonly client: Duplex;
+    readonly head: Buffer;
+    readonly source: string;
+    readonly peer: Identity | undefined;
+    readonly target: ConnectTarget;
+  }
 
   async function serve(request: IncomingMessage, client: Duplex, head: Buffer, peer: Identity | undefined) {
     const source = request.socket.remoteAddress ?? '';
     const target = parseTarget(request.url ?? '');
-    const { host } = request.headers;
-    const said = { source, ...(peer === undefined ? {} : { peer }), target: request.url?.slice(0, 260) };
-    // A Host that names another target than the request was written to be read in two ways.
-    if (target === undefined || (host !== undefined && host !== request.url)) {
-      return refuse(client, 400, 'bad-request', said);
+    // A Host that names another target than the request, or a second one, was written to be read in two ways.
+    const hosts = request.rawHeaders.filter((_, i, raw) => i % 2 === 1 && raw[i - 1]?.toLowerCase() === 'host');
+    if (target === undefined || hosts.length > 1 || (hosts.length === 1 && hosts[0] !== request.url)) {
+      return refuse(client, source, { reason: 'bad-request', peer });
     }
-    const decision = decideConnect(peer, target, options.policy);
+    const asked: Asked = { client, head, source, peer, target };
+    const decision = decideConnect(peer, target, policy);
     switch (decision.kind) {
-      case 'refuse':
-        return refuse(client, 403, decision.reason, said);
-      case 'host':
-        // Addresses are judged before they are dialled, and nothing here does so yet.
-        return refuse(client, 403, 'host-not-allowed', said);
+      case 'refuse': {
+        const problems = peer?.kind === 'tool' ? (options.problems?.(peer) ?? []) : [];
+        return refuse(client, source, { reason: decision.reason, peer, target, problems });
+      }
       case 'signer':
-        break;
+        return serveSigner(asked);
+      case 'host':
+        // `decideConnect` gives hosts to tools only.
+        if (peer?.kind !== 'tool') return refuse(client, source, { reason: 'not-a-tool', peer, target });
+        return serveHost(asked, peer, decision.pattern);
     }
+  }
+
+  async function serveSigner({ client, head, source, peer, target }: Asked) {
     const fromSource = openBySource.get(source) ?? 0;
     if (signerOpen >= SIGNER_AT_ONCE || fromSource >= SIGNER_AT_ONCE_PER_SOURCE || !perSource.take(source)) {
-      return refuse(client, 429, 'too-many', said);
+      return refuse(client, source, { reason: 'too-many', peer, target });
     }
     signerOpen++;
     openBySource.set(source, fromSource + 1);
     try {
-      const upstream = await dial(options.signer, options.signal);
-      if (upstream === undefined) return refuse(client, 502, 'upstream-failed', said);
+      const upstream = await dialNamed({ ...options.signer, timeoutMs: DIAL_TIMEOUT_MS, signal });
+      if (upstream === undefined) return refuse(client, source, { reason: 'upstream-failed', peer, target });
       options.count('signer');
-      if (perSourceLog.take(source)) log.info({ ...said, decision: 'signer' }, 'connect');
-      client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-      await tunnel(client, upstream, head, options.signerBounds ?? SIGNER_BOUNDS);
+      say('info', source, { source, ...who(peer), target: formatTarget(target), decision: 'signer' });
+      accept(client);
+      await tunnel({ client, upstream, head, bounds: options.signerBounds ?? SIGNER_BOUNDS }).ended;
     } finally {
       signerOpen--;
       const left = (openBySource.get(source) ?? 1) - 1;
@@ -98,15 +139,118 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
     }
   }
 
-  function refuse(client: Duplex, status: number, outcome: EgressOutcome, said: object): void {
-    options.count(outcome);
-    const source = 'source' in said && typeof said.source === 'string' ? said.source : '';
-    if (perSourceLog.take(source)) log.warn({ ...said, decision: 'refuse', reason: outcome }, 'connect');
-    const body = JSON.stringify({ error: { code: outcome, message: MESSAGES[outcome] } });
-    client.end(
-      `HTTP/1.1 ${status} ${STATUS_TEXT[status] ?? 'Refused'}\r\nContent-Type: application/json\r\n` +
-        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    );
+  async function serveHost({ client, head, source, peer, target }: Asked, tool: ToolIdentity, pattern: HostPattern) {
+    const key = keyOf(tool);
+    const refusal = { peer, target };
+    const release = limits.take(key);
+    if (release === undefined) return refuse(client, source, { reason: 'too-many', ...refusal });
+    try {
+      if (pattern.wildcard && !limits.takeName(key, target.host)) {
+        return refuse(client, source, { reason: 'too-many-names', ...refusal });
+      }
+      const gone = new AbortController();
+      const leave = () => gone.abort();
+      client.once('close', leave);
+      const dialled = await dialHost({
+        target,
+        judge: (address) => options.judge(address, { namespace: tool.namespace, port: target.port }),
+        resolve: options.resolve,
+        signal: AbortSignal.any([signal, gone.signal]),
+        timeoutMs: options.dialTimeoutMs ?? DIAL_TIMEOUT_MS,
+      });
+      client.off('close', leave);
+      if (dialled.kind !== 'connected') {
+        const found = {
+          ...('class' in dialled ? { class: dialled.class } : {}),
+          ...('code' in dialled ? { code: dialled.code } : {}),
+        };
+        const address = 'address' in dialled ? { address: dialled.address } : {};
+        return refuse(
+          client,
+          source,
+          { reason: dialled.kind, ...refusal, ...found },
+          { ...address, pattern: pattern.text },
+        );
+      }
+      await carry(dialled, { client, head, source, peer, target }, tool, pattern);
+    } finally {
+      release();
+    }
+  }
+
+  async function carry(
+    dialled: {
+      readonly socket: Socket;
+      readonly address: string;
+      readonly class: NetworkClass;
+      readonly opened: boolean;
+    },
+    { client, head, source, target }: Asked,
+    tool: ToolIdentity,
+    pattern: HostPattern,
+  ) {
+    const { address, opened, socket } = dialled;
+    const said = {
+      source,
+      ...who(tool),
+      target: formatTarget(target),
+      pattern: pattern.text,
+      address,
+      class: dialled.class,
+    };
+    options.count('connected');
+    say('info', keyOf(tool), { ...said, decision: 'connect' });
+    accept(client);
+    const started = now();
+    const running = tunnel({
+      client,
+      upstream: socket,
+      head,
+      bounds: options.toolBounds ?? TOOL_BOUNDS,
+      first: {
+        judge: (bytes) => decideHello(readClientHello(bytes), target),
+        ...(target.port === 443 ? { withinMs: HELLO_WITHIN_MS } : {}),
+      },
+    });
+    const entry: LiveTunnel = { tool, target, address, opened, tunnel: running };
+    live.add(entry);
+    // The configuration may have changed while the host was dialled.
+    recheckOne(entry);
+    const result = await running.ended;
+    live.delete(entry);
+    options.countEnd?.(result);
+    if (result.end !== 'ended') {
+      const { end, bytesUp, bytesDown } = result;
+      say('warn', keyOf(tool), { ...said, decision: 'cut', reason: end, bytesUp, bytesDown, ms: now() - started });
+    }
+  }
+
+  function recheckOne({ tool, target, address, tunnel: running }: LiveTunnel): void {
+    const allowed =
+      decideConnect(tool, target, policy).kind === 'host' &&
+      options.judge(address, { namespace: tool.namespace, port: target.port }).kind === 'dial';
+    if (!allowed) running.end('no-longer-allowed');
+  }
+
+  function say(level: 'info' | 'warn', key: string, fields: object): void {
+    if (lines.take(key)) log[level]({ ...fields }, 'connect');
+  }
+
+  function refuse(client: Duplex, source: string, refused: Refused, more: object = {}): void {
+    const { reason, peer, target, class: what, code } = refused;
+    options.count(reason);
+    if (what !== undefined) options.countRefusedAddress?.(what);
+    say('warn', peer?.kind === 'tool' ? keyOf(peer) : source, {
+      source,
+      ...who(peer),
+      target: shown(target),
+      decision: 'refuse',
+      reason,
+      ...(what === undefined ? {} : { class: what }),
+      ...(code === undefined ? {} : { code }),
+      ...more,
+    });
+    client.end(writeAnswer(answerOf(refused)));
     // Whatever else it sends is not read; it may not hold the connection open either.
     client.resume();
     const timer = setTimeout(() => client.destroy(), 1_000);
@@ -116,14 +260,8 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
   return {
     onRequest(request, response) {
       options.count('bad-request');
-      const body = JSON.stringify({ error: { code: 'bad-request', message: MESSAGES['bad-request'] } });
-      response.writeHead(405, {
-        allow: 'CONNECT',
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        connection: 'close',
-      });
-      response.end(body);
+      const { status, headers, body } = answerOf({ reason: 'bad-request', peer: undefined }, 405);
+      response.writeHead(status, { ...headers }).end(body);
       request.resume();
     },
     onConnect(request, socket, head, peer) {
@@ -136,44 +274,32 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
         })
         .finally(() => open--);
     },
+    recheck() {
+      for (const entry of [...live]) recheckOne(entry);
+    },
+    endOpened() {
+      for (const { opened, tunnel: running } of [...live]) if (opened) running.end('no-longer-allowed');
+    },
     open: () => open,
   };
 }
 
-/** Undefined when nobody answers in time. */
-function dial(address: { host: string; port: number }, signal: AbortSignal): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve(undefined);
-    const socket = connect({ ...address, noDelay: true });
-    const settle = (result: Socket | undefined) => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', fail);
-      socket.removeListener('error', fail);
-      if (result === undefined) socket.on('error', () => {}).destroy();
-      resolve(result);
-    };
-    const fail = () => settle(undefined);
-    const timer = setTimeout(fail, DIAL_TIMEOUT_MS);
-    signal.addEventListener('abort', fail, { once: true });
-    socket.once('error', fail);
-    socket.once('connect', () => settle(socket));
-  });
+function accept(client: Duplex): void {
+  client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
 }
 
-const STATUS_TEXT: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  403: 'Forbidden',
-  429: 'Too Many Requests',
-  502: 'Bad Gateway',
-};
+function keyOf({ namespace, tool }: ToolIdentity): string {
+  return `${namespace}/${tool}`;
+}
 
-const MESSAGES: Record<EgressOutcome, string> = {
-  signer: '',
-  connected: '',
-  'no-identity': 'without a certificate only the signer of identities is open',
-  'not-a-tool': 'egress is for tools',
-  'host-not-allowed': 'this host is not on the list of hosts that the tool may reach',
-  'bad-request': 'CONNECT <host>:<port> is all there is',
-  'too-many': 'too many requests from this address',
-  'upstream-failed': 'the other side did not answer',
-};
+function who(peer: Identity | undefined): object {
+  return peer === undefined ? {} : { peer };
+}
+
+/** A target as the log shows it. One that could not be read, or looks as if it carried data, is withheld: it may be a secret. */
+function shown(target: ConnectTarget | undefined): string {
+  if (target === undefined) return 'withheld: not a host and port';
+  const labels = target.host.split('.');
+  const odd = target.kind === 'name' && (target.host.length > 100 || labels.some((label) => label.length > 40));
+  return odd ? `withheld: ${target.host.length} characters` : formatTarget(target);
+}

@@ -1,15 +1,24 @@
 /** Egress: the tool pods' one way out. CONNECT over TLS, judged by the certificate that was shown; nothing is kept. */
 import { readFile } from 'node:fs/promises';
-import type { EgressPolicy } from '../domain/egress/decideConnect.ts';
-import { PORT_TLS } from '../domain/naming.ts';
+import { networkInterfaces } from 'node:os';
+import { type Cidr, parseAddress, single } from '../domain/egress/cidr.ts';
+import type { EgressPolicy, ToolIdentity } from '../domain/egress/decideConnect.ts';
+import { type AddressVerdict, type Destination, judgeAddress, NO_NETWORKS } from '../domain/egress/judgeAddress.ts';
+import type { Log as EngineLog } from '../engine/log.ts';
+import { createClient, type KubeClient } from '../kube/client.ts';
 import { startIdentity } from '../net/identity.ts';
 import { identityRequest } from '../net/identityRequest.ts';
 import { createRateLimit } from '../net/rateLimit.ts';
+import { createResolver, type Resolve } from '../net/resolve.ts';
 import { startTlsServer } from '../net/tlsServer.ts';
-import { ConfigurationError, type Environment } from '../runtime/configuration.ts';
+import type { Log } from '../runtime/log.ts';
 import type { Running, Shell } from '../runtime/process.ts';
-import { createConnectHandler } from './connectHandler.ts';
+import { createEgressCatalog } from './catalog.ts';
+import { type ConnectHandler, createConnectHandler } from './connectHandler.ts';
+import { readSettings, type Settings } from './settings.ts';
+import type { ToolLimitOptions } from './toolLimits.ts';
 import type { TunnelBounds } from './tunnel.ts';
+import { watchEgress } from './watch.ts';
 
 export interface EgressOptions {
   readonly trustDomain: string;
@@ -17,9 +26,19 @@ export interface EgressOptions {
   readonly tokenFile: string;
   readonly trustFile: string;
   readonly policy: EgressPolicy;
+  /** Entries of a tool's list that cannot be read, in words. */
+  readonly problems?: (tool: ToolIdentity) => readonly string[];
+  /** Unset: by what an address is by itself; only public ones are dialled. */
+  readonly judge?: (address: string, destination: Destination) => AddressVerdict;
+  readonly resolve?: Resolve;
+  /** Calls back after a change of what policy or judge say. Returns how to stop. */
+  readonly onChange?: (listener: () => void) => () => void;
   readonly host?: string;
   readonly port: number;
   readonly signerBounds?: TunnelBounds;
+  readonly toolBounds?: TunnelBounds;
+  readonly toolLimits?: Partial<ToolLimitOptions>;
+  readonly dialTimeoutMs?: number;
   /** How long tunnels may go on after the process was told to end. */
   readonly drainMs: number;
 }
@@ -29,12 +48,71 @@ const DRAIN_MS = 640_000;
 /** New connections of one address: handshakes cost. */
 const CONNECTION_BURST = 400;
 const CONNECTIONS_PER_MINUTE = 1_200;
-
-/** No Tool names a host yet. */
-const CLOSED: EgressPolicy = { hosts: () => new Set() };
+/** Changes come in bursts (a rollout, a first list); open tunnels are looked at once for all of one. */
+const RECHECK_MS = 50;
 
 export async function start(shell: Shell): Promise<Running> {
-  return startEgress(shell, readOptions(shell.environment));
+  return startEgressProcess(shell, { settings: readSettings(shell.environment), client: createClient() });
+}
+
+export interface ProcessOptions {
+  readonly settings: Settings;
+  /** Closed with the process. */
+  readonly client: KubeClient;
+  /** Unset: this machine's. */
+  readonly self?: readonly Cidr[];
+  readonly resolve?: Resolve;
+  readonly host?: string;
+  readonly drainMs?: number;
+}
+
+/** Egress with what it learns of the cluster. */
+export function startEgressProcess(
+  shell: Shell,
+  options: ProcessOptions,
+): Running & { readonly listening: Promise<number> } {
+  const { settings, client } = options;
+  const stop = new AbortController();
+  const catalog = createEgressCatalog({
+    fixed: {
+      ...NO_NETWORKS,
+      self: options.self ?? ownAddresses(),
+      never: settings.never,
+      allow: settings.allow,
+      services: settings.services,
+      pods: settings.pods,
+      api: settings.api,
+    },
+    synced: (): boolean => watching.synced(),
+  });
+  const watching = watchEgress({
+    client,
+    catalog,
+    servicesKnown: settings.services.length > 0,
+    signal: stop.signal,
+    log: engineLog(shell.log),
+  });
+  shell.health.addReadiness('cluster', catalog.notReady);
+  sayWhatIsOpened(shell.log, settings);
+  const egress = startEgress(shell, {
+    ...settings,
+    policy: catalog.policy,
+    problems: catalog.problems,
+    judge: (address, destination) => judgeAddress(address, destination, catalog.networks()),
+    onChange: catalog.onChange,
+    ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
+    ...(options.host === undefined ? {} : { host: options.host }),
+    drainMs: options.drainMs ?? DRAIN_MS,
+  });
+  return {
+    listening: egress.listening,
+    async close() {
+      await egress.close();
+      stop.abort(new Error('egress closes'));
+      await watching.ended;
+      await client.close();
+    },
+  };
 }
 
 /** Returns at once, and is unready until it has a certificate. */
@@ -53,18 +131,13 @@ export function startEgress(shell: Shell, options: EgressOptions): Running & { r
     signal,
   });
   shell.health.addReadiness('identity', () => (identity.current() ? undefined : 'no certificate'));
-  const connects = shell.metrics.counter('connects_total', 'Requests to connect, by outcome.', ['outcome']);
-  const tunnels = shell.metrics.gauge('open_tunnels', 'Tunnels that are open.', []);
-  const handler = createConnectHandler({
-    policy: options.policy,
-    signer: options.edge,
-    ...(options.signerBounds === undefined ? {} : { signerBounds: options.signerBounds }),
-    log: shell.log,
-    count(outcome) {
-      connects.inc({ outcome });
-      tunnels.set(handler.open());
-    },
-    signal,
+  const handler = handleConnects(shell, options, signal);
+  let rechecking: NodeJS.Timeout | undefined;
+  const unfollow = options.onChange?.(() => {
+    rechecking ??= setTimeout(() => {
+      rechecking = undefined;
+      handler.recheck();
+    }, RECHECK_MS);
   });
   const arrivals = createRateLimit(CONNECTION_BURST, CONNECTIONS_PER_MINUTE, 20_000, Date.now);
   const starting = startTlsServer({
@@ -76,7 +149,7 @@ export function startEgress(shell: Shell, options: EgressOptions): Running & { r
     handler: handler.onRequest,
     onConnect: handler.onConnect,
     acceptAddress: (address) => arrivals.take(address),
-    limits: { maxConnections: 10_000, requestTimeoutMs: 10_000, idleTimeoutMs: 5_000 },
+    limits: { maxConnections: 10_000, maxHeaderBytes: 8 * 1024, requestTimeoutMs: 10_000, idleTimeoutMs: 5_000 },
     signal,
   });
   starting.catch((error) => {
@@ -89,28 +162,73 @@ export function startEgress(shell: Shell, options: EgressOptions): Running & { r
     async close() {
       if (identity.current() === undefined) stop.abort(new Error('egress closes'));
       const server = await starting.catch(() => undefined);
-      await server?.close(options.drainMs);
+      const closing = server?.close(options.drainMs);
+      handler.endOpened();
+      await closing;
+      unfollow?.();
+      clearTimeout(rechecking);
       identity.close();
       stop.abort(new Error('egress closes'));
     },
   };
 }
 
-function readOptions(environment: Environment): EgressOptions {
-  const required = (name: string): string => {
-    const value = environment[name];
-    if (!value) throw new ConfigurationError(`These environment variables are missing or wrong:\n  ${name}: is needed`);
-    return value;
-  };
-  const namespace = required('OZ0_NAMESPACE');
+function handleConnects(shell: Shell, options: EgressOptions, signal: AbortSignal): ConnectHandler {
+  const { metrics } = shell;
+  const connects = metrics.counter('connects_total', 'Requests to connect, by outcome.', ['outcome']);
+  const addresses = metrics.counter('refused_addresses_total', 'Hosts refused for an address, by its class.', [
+    'class',
+  ]);
+  const ends = metrics.counter('tunnel_ends_total', 'Ends of tunnels of tools, by why.', ['end']);
+  const bytes = metrics.counter('tunnel_bytes_total', 'Bytes through tunnels of tools that have ended.', ['direction']);
+  const tunnels = metrics.gauge('open_tunnels', 'Tunnels that are open.', []);
+  const handler = createConnectHandler({
+    policy: options.policy,
+    ...(options.problems === undefined ? {} : { problems: options.problems }),
+    judge: options.judge ?? ((address, destination) => judgeAddress(address, destination, NO_NETWORKS)),
+    resolve: options.resolve ?? createResolver(),
+    signer: options.edge,
+    ...(options.signerBounds === undefined ? {} : { signerBounds: options.signerBounds }),
+    ...(options.toolBounds === undefined ? {} : { toolBounds: options.toolBounds }),
+    ...(options.toolLimits === undefined ? {} : { toolLimits: options.toolLimits }),
+    ...(options.dialTimeoutMs === undefined ? {} : { dialTimeoutMs: options.dialTimeoutMs }),
+    log: shell.log,
+    count(outcome) {
+      connects.inc({ outcome });
+      tunnels.set(handler.open());
+    },
+    countRefusedAddress: (what) => addresses.inc({ class: what }),
+    countEnd({ end, bytesUp, bytesDown }) {
+      ends.inc({ end });
+      bytes.inc({ direction: 'up' }, bytesUp);
+      bytes.inc({ direction: 'down' }, bytesDown);
+      tunnels.set(handler.open());
+    },
+    signal,
+  });
+  return handler;
+}
+
+function ownAddresses(): readonly Cidr[] {
+  return Object.values(networkInterfaces()).flatMap((entries) =>
+    (entries ?? []).flatMap(({ address }) => {
+      const read = parseAddress(address.split('%')[0] ?? '');
+      return read === undefined ? [] : [single(read)];
+    }),
+  );
+}
+
+function sayWhatIsOpened(log: Log, { allow, never }: Settings): void {
+  const networks = allow.map(({ cidr, namespaces, ports }) => ({ cidr: cidr.text, namespaces, ports }));
+  log.info({ connectAllowNet: networks, never: never.map(({ text }) => text) }, 'networks');
+}
+
+/** The same log, for parts that hand over any object. */
+function engineLog(log: Log): EngineLog {
   return {
-    trustDomain: required('OZ0_TRUST_DOMAIN'),
-    // Absolute, so that no search list is tried.
-    edge: { host: `oz0-edge.${namespace}.svc.${environment['OZ0_CLUSTER_DOMAIN'] || 'cluster.local'}.`, port: 443 },
-    tokenFile: '/oz0/identity/token',
-    trustFile: '/oz0/trust/ca.crt',
-    policy: CLOSED,
-    port: PORT_TLS,
-    drainMs: DRAIN_MS,
+    debug: (fields, message) => log.debug({ ...fields }, message),
+    info: (fields, message) => log.info({ ...fields }, message),
+    warn: (fields, message) => log.warn({ ...fields }, message),
+    error: (fields, message) => log.error({ ...fields }, message),
   };
 }

@@ -1,34 +1,43 @@
 /**
- * Where a connection may go through egress: the whole decision, pure. A target is judged by its name as asked for; what
- * the name resolves to is judged after resolution, elsewhere.
+ * Where a connection may go through egress: the decision on the name as it was asked for, pure. What the name resolves to is judged
+ * after resolution (`judgeAddress.ts`), what is said first within the tunnel by `clientHello.ts`.
  */
 import type { Identity } from '../identity/identity.ts';
 import { SIGNER_ROUTE } from '../naming.ts';
+import { type ConnectTarget, type HostPattern, matches, matchesHost, parseTarget } from './host.ts';
 
-export interface ConnectTarget {
-  /** Lower case, no dot at its end. */
-  readonly host: string;
-  readonly port: number;
-}
+export type ToolIdentity = Extract<Identity, { kind: 'tool' }>;
 
 export interface EgressPolicy {
-  /** Hosts that a tool may reach: `<host>:<port>`. None until Tools name some. */
-  readonly hosts: (tool: Extract<Identity, { kind: 'tool' }>) => ReadonlySet<string>;
+  /** Hosts that a tool may reach. */
+  readonly hosts: (tool: ToolIdentity) => Iterable<HostPattern>;
+  /** Why a tool has no hosts, where that is not what its Tool says. */
+  readonly held?: (tool: ToolIdentity) => HeldReason | undefined;
 }
+
+export type HeldReason =
+  /** Not all is seen yet: absence means nothing. [I1] */
+  | 'not-ready'
+  | 'no-such-tool'
+  /** Its object cannot be read. [I9] */
+  | 'tool-broken';
 
 export type ConnectDecision =
   /** The signer of identities: the one route that is open to who has none yet. */
   | { readonly kind: 'signer' }
-  | { readonly kind: 'host'; readonly target: ConnectTarget }
+  | { readonly kind: 'host'; readonly target: ConnectTarget; readonly pattern: HostPattern }
   | { readonly kind: 'refuse'; readonly reason: ConnectRefusal };
 
 export type ConnectRefusal =
+  | HeldReason
   /** No certificate was shown: only the signer is open. */
   | 'no-identity'
   /** A certificate of ours, but no tool's: other parts have no business here. */
   | 'not-a-tool'
   /** The tool did not name this host. */
-  | 'host-not-allowed';
+  | 'host-not-allowed'
+  /** The tool named this host with another port. */
+  | 'port-not-allowed';
 
 const SIGNER = parseTarget(SIGNER_ROUTE);
 
@@ -41,16 +50,12 @@ export function decideConnect(
   if (identity === undefined) return signer ? { kind: 'signer' } : refuse('no-identity');
   if (identity.kind !== 'tool') return refuse('not-a-tool');
   if (signer) return { kind: 'signer' };
-  const allowed = policy.hosts(identity).has(`${target.host}:${target.port}`);
-  return allowed ? { kind: 'host', target } : refuse('host-not-allowed');
-}
-
-/** The target of a CONNECT request, `<name>:<port>`; undefined for whatever else: addresses in brackets, user names, paths. */
-export function parseTarget(text: string): ConnectTarget | undefined {
-  const match = /^([A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)\.?:([1-9][0-9]{0,4})$/.exec(text);
-  const [, host, port] = match ?? [];
-  if (host === undefined || host.includes('..') || Number(port) > 65_535) return undefined;
-  return { host: host.toLowerCase(), port: Number(port) };
+  const held = policy.held?.(identity);
+  if (held !== undefined) return refuse(held);
+  const patterns = [...policy.hosts(identity)];
+  const pattern = patterns.find((each) => matches(each, target));
+  if (pattern !== undefined) return { kind: 'host', target, pattern };
+  return refuse(patterns.some((each) => matchesHost(each, target)) ? 'port-not-allowed' : 'host-not-allowed');
 }
 
 function refuse(reason: ConnectRefusal): ConnectDecision {
