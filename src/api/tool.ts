@@ -5,7 +5,7 @@ import { declaredRule } from './headers.ts';
 import { defineKind } from './kind.ts';
 import { NAME_MAX, nameRules } from './name.ts';
 import { choice, integer, list, object, optional, text } from './schema.ts';
-import { ownSecretsRules, SECRET_NAME_MAX, secretRef, secretRefRule, secrets } from './secrets.ts';
+import { ownSecretsRules, secretRef, secretRefRule, secrets } from './secrets.ts';
 import { settingsFields, settingsRules } from './settings.ts';
 import { sourceFields } from './sources.ts';
 import { statusFields } from './status.ts';
@@ -13,7 +13,7 @@ import { statusFields } from './status.ts';
 /** Functions named in status; the rest is counted. */
 export const LISTED_FUNCTIONS_MAX = 500;
 
-/** Secrets named in status: more than a Tool and its Connections should ever have. */
+/** Secrets and Connections named in status: more than a Tool should ever have. */
 export const PROBLEMS_MAX = 64;
 
 export const toolSpec = object(
@@ -79,17 +79,25 @@ export const toolStatus = object(
       ),
     ),
     listing: optional(listing),
+    connections: optional(
+      list(text({ description: 'Name of a Connection.', max: 253 }), {
+        description: 'Connections whose credentials its pods have.',
+        max: PROBLEMS_MAX,
+        merge: 'atomic',
+      }),
+    ),
     secrets: optional(
       list(
         object(
           {
-            name: text({ description: 'Its name, or that of its Connection.', max: SECRET_NAME_MAX }),
+            secret: text({ description: 'Name of the Secret.', max: 253 }),
+            key: text({ description: 'Its key.', max: 253 }),
             problem: choice(['missing', 'empty', 'malformed'], { description: 'What is wrong with it.' }),
           },
-          { description: 'A secret.' },
+          { description: 'A key of a Secret.' },
         ),
         {
-          description: 'Secrets that a pod last found to be missing or of no use. Never what one holds.',
+          description: 'Secrets that its pods last found to be missing or of no use. Never what one holds.',
           max: PROBLEMS_MAX,
           merge: 'atomic',
         },

@@ -38,21 +38,24 @@ describe('what the controller watches', () => {
     expect(requests.map(({ namespace, fieldSelector }) => [namespace, fieldSelector])).toEqual([
       [undefined, 'metadata.name=oz0'],
       ['oz0-system', 'metadata.name=oz0-trust'],
+      ['oz0-system', 'metadata.name=oz0-upstream-ca'],
     ]);
   });
 
-  test('both watches look like one', () => {
+  test('the watches look like one', () => {
     const { view } = watchOf(CONFIG_MAP);
-    expect(view.list().map(({ metadata }) => metadata.name)).toEqual(['of-0', 'of-1']);
+    expect(view.list().map(({ metadata }) => metadata.name)).toEqual(['of-0', 'of-1', 'of-2']);
     expect(view.get('of-1', 'a')?.metadata.name).toBe('of-1');
     expect(view.version()).toBe('0');
   });
 
-  test('[I1] it is synced once both are', () => {
+  test('[I1] it is synced once all are', () => {
     const { requests, told } = watchOf(CONFIG_MAP);
     requests[0]?.onSynced();
     expect(told.synced).toBe(0);
     requests[1]?.onSynced();
+    expect(told.synced).toBe(0);
+    requests[2]?.onSynced();
     expect(told.synced).toBe(1);
   });
 

@@ -11,6 +11,7 @@ const namespaced = (apiVersion: string, kind: string, plural: string): Resource 
 
 export const PLUGIN = namespaced(API_GROUP_VERSION, 'Plugin', 'plugins');
 export const TOOL = namespaced(API_GROUP_VERSION, 'Tool', 'tools');
+export const CONNECTION = namespaced(API_GROUP_VERSION, 'Connection', 'connections');
 export const AGENT = namespaced(API_GROUP_VERSION, 'Agent', 'agents');
 
 export const NAMESPACE: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };

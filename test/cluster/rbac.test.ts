@@ -29,6 +29,8 @@ const SHIPPED: Record<string, readonly string[]> = {
     'networking.k8s.io/networkpolicies: create delete get list patch watch',
     'oz0.ai/agents: get list watch',
     'oz0.ai/agents/status: patch',
+    'oz0.ai/connections: get list watch',
+    'oz0.ai/connections/status: patch',
     'oz0.ai/plugins: get list watch',
     'oz0.ai/plugins/status: patch',
     'oz0.ai/tools: create delete get list patch watch',
@@ -37,6 +39,7 @@ const SHIPPED: Record<string, readonly string[]> = {
   ],
   'Role oz0-controller': [
     '/configmaps[oz0-trust]: get list watch',
+    '/configmaps[oz0-upstream-ca]: get list watch',
     'coordination.k8s.io/leases: create',
     'coordination.k8s.io/leases[oz0-controller]: get update',
   ],
@@ -55,17 +58,24 @@ const SHIPPED: Record<string, readonly string[]> = {
     '/secrets[oz0-edge]: get',
   ],
   'ClusterRole oz0-author': [
+    'oz0.ai/connections: create delete deletecollection get list patch update watch',
     'oz0.ai/plugins: create delete deletecollection get list patch update watch',
     'oz0.ai/tools: create delete deletecollection get list patch update watch',
   ],
   'ClusterRole oz0-operator': [
     'oz0.ai/agents: create delete deletecollection get list patch update watch',
+    'oz0.ai/connections: get list watch',
     'oz0.ai/plugins: get list watch',
     'oz0.ai/tools: get list watch',
   ],
-  'ClusterRole oz0-reader': ['oz0.ai/plugins: get list watch', 'oz0.ai/tools: get list watch'],
+  'ClusterRole oz0-reader': [
+    'oz0.ai/connections: get list watch',
+    'oz0.ai/plugins: get list watch',
+    'oz0.ai/tools: get list watch',
+  ],
   'ClusterRole oz0-viewer': [
     'oz0.ai/agents: get list watch',
+    'oz0.ai/connections: get list watch',
     'oz0.ai/plugins: get list watch',
     'oz0.ai/tools: get list watch',
   ],
@@ -235,7 +245,10 @@ describe('no way round it', () => {
     ['a tool', tool],
     ['an agent', agent],
   ] as const)('[D04] [case 41] [case 79] %s may write none of our kinds, nor read them', async (_, actor) => {
-    const kinds = ['plugins', 'tools', 'agents'].flatMap((kind) => [`${kind}.oz0.ai`, `${kind}.oz0.ai/status`]);
+    const kinds = ['plugins', 'tools', 'connections', 'agents'].flatMap((kind) => [
+      `${kind}.oz0.ai`,
+      `${kind}.oz0.ai/status`,
+    ]);
     expect(await granted(actor(tenant), each([...READ, ...WRITE], kinds, { namespace: tenant }))).toEqual([]);
   });
 });
@@ -244,12 +257,13 @@ describe("Kubernetes' own roles", () => {
   const granting = (role: string, verbs: readonly string[], ...kinds: string[]) =>
     granted(holderOf(role), each(verbs, kinds, { namespace: tenant }));
 
-  test('[O01] edit and admin may write Plugins and Tools, view may read them', async () => {
+  test('[O01] edit and admin may write Plugins, Tools and Connections, view may read them', async () => {
+    const kinds = ['plugins.oz0.ai', 'tools.oz0.ai', 'connections.oz0.ai'];
     for (const role of ['edit', 'admin']) {
-      expect(await granting(role, WRITE, 'plugins.oz0.ai', 'tools.oz0.ai'), role).toHaveLength(8);
+      expect(await granting(role, WRITE, ...kinds), role).toHaveLength(12);
     }
-    expect(await granting('view', READ, 'plugins.oz0.ai', 'tools.oz0.ai')).toHaveLength(6);
-    expect(await granting('view', WRITE, 'plugins.oz0.ai', 'tools.oz0.ai')).toEqual([]);
+    expect(await granting('view', READ, ...kinds)).toHaveLength(9);
+    expect(await granting('view', WRITE, ...kinds)).toEqual([]);
   });
 
   test('[D04] [case 41] none of them may read or write a grant', async () => {
@@ -259,11 +273,11 @@ describe("Kubernetes' own roles", () => {
   });
 
   test('[D04] nobody but the controller writes a status', async () => {
-    const kinds = ['plugins.oz0.ai/status', 'tools.oz0.ai/status', 'agents.oz0.ai/status'];
+    const kinds = ['plugins', 'tools', 'connections', 'agents'].map((kind) => `${kind}.oz0.ai/status`);
     for (const role of ['edit', 'admin', ...roles]) {
       expect(await granting(role, WRITE, ...kinds), role).toEqual([]);
     }
-    expect(await granted(component('controller'), each(['patch'], kinds, { namespace: tenant }))).toHaveLength(3);
+    expect(await granted(component('controller'), each(['patch'], kinds, { namespace: tenant }))).toHaveLength(4);
   });
 
   test('[D02] who writes tools does not say who may call them, nor the other way round', async () => {

@@ -4,6 +4,7 @@ import { LABEL_TOOL, PORT_TLS, toolResourceName } from '../../domain/naming.ts';
 import type { KubeObject } from '../../engine/contract.ts';
 import { componentLabels, type Operator } from '../operator.ts';
 import { DAEMON_SET, DEPLOYMENT, DISRUPTION_BUDGET, NETWORK_POLICY, SERVICE, SERVICE_ACCOUNT } from '../resources.ts';
+import type { Credentials } from './credentials.ts';
 import { type PodTemplate, podTemplate, toolLabels, toolSelector } from './pod.ts';
 import type { Source } from './source.ts';
 import type { WrittenTool } from './tool.ts';
@@ -11,8 +12,13 @@ import type { WrittenTool } from './tool.ts';
 /** Account and policy come before the workload: no pod without its walls. Deleted in reverse, so they also outlive it. */
 export const TOOL_OWNS = [SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, DAEMON_SET, DEPLOYMENT];
 
-export function toolChildren(tool: WrittenTool, source: Source, operator: Operator): readonly KubeObject[] {
-  const template = podTemplate(tool, source, operator);
+export function toolChildren(
+  tool: WrittenTool,
+  source: Source,
+  credentials: Credentials,
+  operator: Operator,
+): readonly KubeObject[] {
+  const template = podTemplate(tool, source, credentials, operator);
   const walls = [serviceAccount(tool), networkPolicy(tool, operator)];
   if (affinityOf(tool.spec) === 'node') return [...walls, daemonSet(tool, template)];
   return [...walls, service(tool), disruptionBudget(tool), deployment(tool, template)];

@@ -3,6 +3,8 @@ import type { SidecarStatus } from '../../domain/config/sidecar.ts';
 import type { Fact, KubeObject, Sensed } from '../../engine/contract.ts';
 import { fails, holds, pending, stalls } from '../facts.ts';
 import { conditionOf, countAt, textAt } from '../live.ts';
+import { reasonOf } from './connected.ts';
+import { describeTroubles, type SecretTrouble } from './credentials.ts';
 import type { ToolPod } from './pods.ts';
 import {
   INSTALLING,
@@ -42,11 +44,13 @@ export interface InstalledInput {
   readonly pods: readonly ToolPod[];
   /** What a pod that takes no calls says. */
   readonly trouble: Sensed<SidecarStatus>;
+  /** What the same pod says is wrong with secrets. */
+  readonly secrets: readonly SecretTrouble[];
   /** The ConfigMap that the pods mount, whosever it is. */
   readonly trust: KubeObject | undefined;
 }
 
-export function installed({ workload, pods, trouble, trust }: InstalledInput): Fact {
+export function installed({ workload, pods, trouble, secrets, trust }: InstalledInput): Fact {
   if (!workload) return pending(TYPE, INSTALLING, 'The workload is being made.');
   const rollout = rolloutOf(workload);
   const { desired, ready } = rollout;
@@ -69,6 +73,7 @@ export function installed({ workload, pods, trouble, trust }: InstalledInput): F
     return fails(TYPE, PODS_REFUSED, `${count} ${textAt(refused, 'message') ?? ''}`);
   }
   if (!trust) return pending(TYPE, WAITING_FOR_TRUST, `${count} The operator's CA is not in this namespace yet.`);
+  if (secrets.length > 0) return fails(TYPE, reasonOf(secrets), `${count} ${describeTroubles(secrets)}`);
   return fromTrouble(count, pods, trouble) ?? pending(TYPE, ROLLING_OUT, count);
 }
 

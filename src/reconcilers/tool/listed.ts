@@ -3,6 +3,7 @@ import { LISTED_FUNCTIONS_MAX } from '../../api/tool.ts';
 import type { SidecarStatus } from '../../domain/config/sidecar.ts';
 import type { Fact, Sensed } from '../../engine/contract.ts';
 import { fails, holds, pending } from '../facts.ts';
+import { describeTroubles, type SecretTrouble } from './credentials.ts';
 import type { ToolPod } from './pods.ts';
 import { ASKING, LISTED, NO_READY_POD, NOTHING_LISTED, SIDECAR_UNREACHABLE } from './reasons.ts';
 
@@ -10,8 +11,16 @@ const TYPE = 'Listed';
 const NAME_MAX = 128;
 const HASH_MAX = 128;
 
-export function listed(pods: readonly ToolPod[], answer: Sensed<SidecarStatus>): Fact {
-  if (!pods.some(({ ready }) => ready)) return pending(TYPE, NO_READY_POD, 'No pod takes calls yet.');
+/** @param secrets what pods say is wrong with secrets, for which the server may not run */
+export function listed(
+  pods: readonly ToolPod[],
+  answer: Sensed<SidecarStatus>,
+  secrets: readonly SecretTrouble[] = [],
+): Fact {
+  if (!pods.some(({ ready }) => ready)) {
+    const why = secrets.length > 0 ? ` ${describeTroubles(secrets)}` : '';
+    return pending(TYPE, NO_READY_POD, `No pod takes calls yet.${why}`);
+  }
   if (answer.state === 'failed') return pending(TYPE, SIDECAR_UNREACHABLE, answer.problem);
   const listing = answer.state === 'ok' ? answer.value.listing : undefined;
   if (!listing) return pending(TYPE, ASKING, 'A pod is being asked for its listing.');

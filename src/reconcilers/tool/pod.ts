@@ -13,13 +13,16 @@ import {
   toolResourceName,
 } from '../../domain/naming.ts';
 import { MANAGED_BY, type Operator } from '../operator.ts';
-import { type Source, sidecarConfig, sorted, timeoutMsOf } from './source.ts';
+import type { Credentials, MountedSecret } from './credentials.ts';
+import { type ProcessSource, type Source, sidecarConfig, sorted, timeoutMsOf } from './source.ts';
 import type { WrittenTool } from './tool.ts';
 
 /** On the pods: which template they are of. A pod of an earlier one says nothing about the Tool as it is written now. */
 export const TEMPLATE_ANNOTATION = 'oz0.ai/template';
 
 const TOOL_UID = 65532;
+/** Owned by root, so readable by all: but only the sidecar mounts it. A group for it would be one of the tool's container too. */
+const SECRET_MODE = 0o444;
 const GRACE_MAX_SECONDS = 600;
 /** Beyond the drain, so that the sidecar and not the kubelet ends it. */
 const GRACE_MARGIN_SECONDS = 5;
@@ -52,16 +55,26 @@ export function toolSelector(name: string): Record<string, string> {
 }
 
 /** Byte for byte the same for the same Tool, Plugin and operator, whatever the order in which maps were read. */
-export function podTemplate(tool: WrittenTool, source: Source, operator: Operator): PodTemplate {
+export function podTemplate(
+  tool: WrittenTool,
+  source: Source,
+  credentials: Credentials,
+  operator: Operator,
+): PodTemplate {
   const labels = toolLabels(tool);
-  const spec = podSpec(tool, source, operator);
+  const spec = podSpec(tool, source, credentials, operator);
   const hash = createHash('sha256').update(JSON.stringify({ labels, spec })).digest('hex').slice(0, 16);
   return { metadata: { labels, annotations: { [TEMPLATE_ANNOTATION]: hash } }, spec };
 }
 
-function podSpec(tool: WrittenTool, source: Source, operator: Operator): Record<string, unknown> {
+function podSpec(
+  tool: WrittenTool,
+  source: Source,
+  credentials: Credentials,
+  operator: Operator,
+): Record<string, unknown> {
   const { runtimeClassName, nodeSelector = {}, tolerations } = tool.spec;
-  const resources = toolResources(tool.spec, operator);
+  const pullSecrets = source.kind === 'process' ? source.pullSecrets : [];
   const drainSeconds = Math.ceil(timeoutMsOf(tool) / 1000) + 10;
   return {
     serviceAccountName: toolResourceName(tool.metadata.name),
@@ -71,13 +84,30 @@ function podSpec(tool: WrittenTool, source: Source, operator: Operator): Record<
     ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
     nodeSelector: sorted({ 'kubernetes.io/os': 'linux', ...nodeSelector }),
     ...(tolerations === undefined ? {} : { tolerations }),
-    ...(source.pullSecrets.length > 0 ? { imagePullSecrets: source.pullSecrets.map((name) => ({ name })) } : {}),
+    ...(pullSecrets.length > 0 ? { imagePullSecrets: pullSecrets.map((name) => ({ name })) } : {}),
     // A tool resolves no names: what it may reach is resolved by egress.
     dnsPolicy: 'None',
     dnsConfig: { nameservers: ['127.0.0.1'] },
     terminationGracePeriodSeconds: Math.min(drainSeconds, GRACE_MAX_SECONDS) + GRACE_MARGIN_SECONDS,
     securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-    initContainers: [launcherContainer(operator), sidecarContainer(tool, source, operator)],
+    ...(source.kind === 'process'
+      ? withProcess(tool, source, credentials, operator)
+      : {
+          containers: [sidecarContainer(tool, source, credentials, operator)],
+          volumes: sidecarVolumes(credentials),
+        }),
+  };
+}
+
+function withProcess(
+  tool: WrittenTool,
+  source: ProcessSource,
+  credentials: Credentials,
+  operator: Operator,
+): Record<string, unknown> {
+  const resources = toolResources(tool.spec, operator);
+  return {
+    initContainers: [launcherContainer(operator), sidecarContainer(tool, source, credentials, operator)],
     containers: [
       {
         name: 'tool',
@@ -96,15 +126,40 @@ function podSpec(tool: WrittenTool, source: Source, operator: Operator): Record<
       { name: 'bin', emptyDir: { sizeLimit: '16Mi' } },
       { name: 'run', emptyDir: { sizeLimit: '1Mi' } },
       { name: 'tmp', emptyDir: { sizeLimit: resources.limits['ephemeral-storage'] } },
-      { name: 'trust', configMap: { name: TRUST_CONFIG_MAP } },
-      {
-        name: 'identity',
-        projected: {
-          sources: [{ serviceAccountToken: { audience: AUDIENCE_IDENTITY, expirationSeconds: 3600, path: 'token' } }],
-        },
-      },
+      ...sidecarVolumes(credentials),
     ],
   };
+}
+
+/** What the sidecar alone mounts. */
+function sidecarVolumes({ secrets }: Credentials): readonly Record<string, unknown>[] {
+  return [
+    { name: 'trust', configMap: { name: TRUST_CONFIG_MAP } },
+    {
+      name: 'identity',
+      projected: {
+        sources: [{ serviceAccountToken: { audience: AUDIENCE_IDENTITY, expirationSeconds: 3600, path: 'token' } }],
+      },
+    },
+    ...(secrets.length > 0
+      ? [{ name: 'secrets', projected: { defaultMode: SECRET_MODE, sources: secretSources(secrets) } }]
+      : []),
+  ];
+}
+
+/**
+ * The declared keys and no other. Optional, so that a pod with a missing Secret starts and its sidecar can say so. The kubelet puts
+ * new values in; the template knows none, so a rotated one rolls no pod.
+ */
+function secretSources(secrets: readonly MountedSecret[]): readonly Record<string, unknown>[] {
+  const names = [...new Set(secrets.map(({ secret }) => secret))];
+  return names.map((name) => ({
+    secret: {
+      name,
+      optional: true,
+      items: secrets.filter(({ secret }) => secret === name).map(({ key, file }) => ({ key, path: file })),
+    },
+  }));
 }
 
 function launcherContainer({ image }: Operator): Record<string, unknown> {
@@ -118,15 +173,21 @@ function launcherContainer({ image }: Operator): Record<string, unknown> {
   };
 }
 
-function sidecarContainer(tool: WrittenTool, source: Source, { image }: Operator): Record<string, unknown> {
+/** Beside a process it is a sidecar in Kubernetes' sense: started before it, which waits for the startup probe, and ended after it. */
+function sidecarContainer(
+  tool: WrittenTool,
+  source: Source,
+  credentials: Credentials,
+  { image }: Operator,
+): Record<string, unknown> {
+  const process = source.kind === 'process';
   return {
     name: 'sidecar',
     image,
     // A small heap and no worker threads: each tool pays for its sidecar's memory.
     command: ['/usr/local/bin/node', '--max-semi-space-size=1', '--single-threaded', '/app/sidecar.mjs'],
-    env: [{ name: 'OZ0_SIDECAR', value: sidecarConfig(tool, source) }],
-    // A sidecar in Kubernetes' sense: started before the tool's container, which waits for the startup probe, and ended after it.
-    restartPolicy: 'Always',
+    env: [{ name: 'OZ0_SIDECAR', value: sidecarConfig(tool, source, credentials) }],
+    ...(process ? { restartPolicy: 'Always' } : {}),
     ports: [
       { name: 'tls', containerPort: PORT_TLS, protocol: 'TCP' },
       { name: 'health', containerPort: PORT_HEALTH, protocol: 'TCP' },
@@ -147,9 +208,10 @@ function sidecarContainer(tool: WrittenTool, source: Source, { image }: Operator
     resources: SIDECAR_RESOURCES,
     securityContext: containerSecurity(SIDECAR_UID),
     volumeMounts: [
-      { name: 'run', mountPath: '/oz0/run' },
+      ...(process ? [{ name: 'run', mountPath: '/oz0/run' }] : []),
       { name: 'trust', mountPath: '/oz0/trust', readOnly: true },
       { name: 'identity', mountPath: '/oz0/identity', readOnly: true },
+      ...(credentials.secrets.length > 0 ? [{ name: 'secrets', mountPath: '/oz0/secrets', readOnly: true }] : []),
     ],
   };
 }

@@ -24,7 +24,10 @@ export interface Failure {
 }
 
 export function readPod(pod: KubeObject): ToolPod {
-  const sidecar = recordsAt(pod, 'status', 'initContainerStatuses').find(({ name }) => name === 'sidecar');
+  // Alone in its pod it is an ordinary container.
+  const sidecar = ['initContainerStatuses', 'containerStatuses']
+    .flatMap((field) => recordsAt(pod, 'status', field))
+    .find(({ name }) => name === 'sidecar');
   const ready = conditionOf(pod, 'Ready')?.['status'] === 'True';
   return {
     name: pod.metadata.name,

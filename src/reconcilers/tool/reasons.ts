@@ -2,7 +2,7 @@
 
 /** Nothing to do. */
 export const ACCEPTED = 'Accepted';
-/** This version does not run packages or remote servers yet: use `image`, or a plugin's `mcp`. */
+/** This version does not run packages yet: use `image`, a plugin's `mcp`, or `url`. */
 export const SOURCE_NOT_SUPPORTED = 'SourceNotSupported';
 /** The Plugin that this Tool names is not there. It is deleted with its Plugin; a Tool by itself names none. */
 export const PLUGIN_MISSING = 'PluginMissing';
@@ -10,7 +10,7 @@ export const PLUGIN_MISSING = 'PluginMissing';
 export const PLUGIN_NOT_OWNER = 'PluginNotOwner';
 /** The Plugin states no image for a tool that runs in it. State `spec.source` there. */
 export const PLUGIN_WITHOUT_IMAGE = 'PluginWithoutImage';
-/** Command, arguments and environment together are longer than a process can be given: shorten them. */
+/** Command, arguments, environment, headers and bindings together are longer than a process can be given: shorten them. */
 export const CONFIGURATION_TOO_LARGE = 'ConfigurationTooLarge';
 /** The Tool was not accepted, so the rest is not judged. See the condition Accepted. */
 export const NOT_ACCEPTED = 'NotAccepted';
@@ -61,3 +61,18 @@ export const ASKING = 'Asking';
 export const SIDECAR_UNREACHABLE = 'SidecarUnreachable';
 /** The server lists no function at all. Look at its configuration. */
 export const NOTHING_LISTED = 'NothingListed';
+
+/** The pods have every credential, and a remote server answers. */
+export const CONNECTED = 'Connected';
+/** Nothing to do: the Tool has no secret, no Connection and no remote server. */
+export const NOTHING_TO_CONNECT = 'NothingToConnect';
+/** Wait: pods with these credentials are being made or asked. */
+export const CONNECTING = 'Connecting';
+/** A Secret, or a key of it, is not there. Create it; the pods find it by themselves within a minute or two. */
+export const SECRET_MISSING = 'SecretMissing';
+/** A key of a Secret holds nothing. Put the value in. */
+export const SECRET_EMPTY = 'SecretEmpty';
+/** What a key of a Secret holds cannot be sent: one line of visible ASCII can. Correct the value. */
+export const SECRET_MALFORMED = 'SecretMalformed';
+/** The remote server is not reached or does not answer; the message says how. Look at `url`, `headers` and their secrets. */
+export const SERVER_UNREACHABLE = 'ServerUnreachable';

@@ -77,13 +77,7 @@ describe('Accepted: what only other objects, or this version, can refuse', () =>
     ["[K03] a plugin's own code", aPluginTool(), [aPlugin()], 'converge', 'True Accepted'],
     ['an image of a plugin', aPluginTool({ mcp: undefined, image: IMAGE }), [aPlugin()], 'converge', 'True Accepted'],
     ['[K04] a package', aTool({ image: undefined, package: 'npm:a@1.0.0' }), [], 'hold', 'False SourceNotSupported'],
-    [
-      '[K06] a remote server',
-      aTool({ image: undefined, url: 'https://a.example/' }),
-      [],
-      'hold',
-      'False SourceNotSupported',
-    ],
+    ['[K06] a remote server', aTool({ image: undefined, url: 'https://a.example/' }), [], 'converge', 'True Accepted'],
     ['a Plugin that is gone', aPluginTool(), [], 'hold', 'False PluginMissing'],
     [
       'a Plugin that did not make it',

@@ -1,23 +1,35 @@
 /** Tool: from its spec to a sandboxed workload, and from what pods and sidecars say to its conditions. */
-import { affinityOf } from '../../api/tool.ts';
+import { affinityOf, PROBLEMS_MAX } from '../../api/tool.ts';
 import { LABEL_TOOL, TRUST_CONFIG_MAP, toolId, toolResourceName } from '../../domain/naming.ts';
-import type { Fact, Observed, Outcome, Reconciler } from '../../engine/contract.ts';
+import type { Fact, KubeObject, Observed, Outcome, Reconciler } from '../../engine/contract.ts';
 import { pending } from '../facts.ts';
 import { at, conditionOf, textAt } from '../live.ts';
 import type { Operator } from '../operator.ts';
-import { CONFIG_MAP, NETWORK_POLICY, PLUGIN, POD, TOOL } from '../resources.ts';
+import { CONFIG_MAP, CONNECTION, NETWORK_POLICY, PLUGIN, POD, TOOL } from '../resources.ts';
 import { TOOL_OWNS, toolChildren } from './children.ts';
+import { connected, secretStatus } from './connected.ts';
+import { type Credentials, secretTroubles } from './credentials.ts';
 import { installed, rolloutOf } from './installed.ts';
 import { listed, listingStatus } from './listed.ts';
-import { toolLabels } from './pod.ts';
-import { NOT_ACCEPTED } from './reasons.ts';
+import { TEMPLATE_ANNOTATION, toolLabels } from './pod.ts';
+import { CONNECTING, NOT_ACCEPTED } from './reasons.ts';
 import { sandboxed } from './sandboxed.ts';
-import { type AskSidecar, answerOf, currentPods, LISTING, TROUBLE, toolSensors, workloadOf } from './sensors.ts';
+import {
+  type AskSidecar,
+  answerOf,
+  currentPods,
+  currentTemplate,
+  LISTING,
+  TROUBLE,
+  toolSensors,
+  workloadOf,
+} from './sensors.ts';
 import { acceptTool } from './source.ts';
 import { parseTool, type StoredTool } from './tool.ts';
 import { wideningPolicies } from './widening.ts';
 
-const CONDITIONS = ['Accepted', 'Installed', 'Sandboxed', 'Listed'] as const;
+const TEMPLATE_PATH = ['spec', 'template', 'metadata', 'annotations', TEMPLATE_ANNOTATION];
+const CONDITIONS = ['Accepted', 'Connected', 'Installed', 'Sandboxed', 'Listed'] as const;
 
 export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<StoredTool> {
   const sensors = toolSensors(ask);
@@ -35,25 +47,43 @@ export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<
         resource: POD,
         select: ({ metadata }) => ({ ...namespaceOf(metadata), labels: { [LABEL_TOOL]: metadata.name } }),
       },
+      connections: { resource: CONNECTION, select: ({ metadata }) => namespaceOf(metadata) },
       policies: { resource: NETWORK_POLICY, select: ({ metadata }) => namespaceOf(metadata) },
       trust: { resource: CONFIG_MAP, select: ({ metadata }) => ({ ...namespaceOf(metadata), name: TRUST_CONFIG_MAP }) },
     },
     sensors,
     conditions: CONDITIONS,
     reconcile: (observed) => {
-      const acceptance = acceptTool(observed.parent, observed.reads['plugin'] ?? []);
+      const { parent, reads } = observed;
+      const acceptance = acceptTool(parent, reads['plugin'] ?? [], reads['connections'] ?? []);
       // What ran before goes on: the mistake may be a moment's, and stopping the tool mends nothing.
       if (!acceptance.ok) return { do: 'hold', facts: refused(observed, acceptance.fact) };
+      const { source, credentials, fact } = acceptance;
+      const children = toolChildren(parent, source, credentials, operator);
+      const seen = { observed, sensors, credentials, current: runsAs(observed, children) };
       return {
         do: 'converge',
-        children: toolChildren(observed.parent, acceptance.source, operator),
+        children,
         facts: {
-          conditions: [acceptance.fact, ...judged(observed, sensors)],
-          status: { ...whatItIs(observed), ...listingOf(observed, sensors) },
+          conditions: [fact, ...judged(seen)],
+          status: { ...whatItIs(observed), ...listingOf(observed, sensors), ...credentialsStatus(seen) },
         },
       };
     },
   };
+}
+
+interface Seen {
+  readonly observed: Observed<StoredTool>;
+  readonly sensors: Sensors;
+  readonly credentials: Credentials;
+  /** The workload that is there has the template that should be. */
+  readonly current: boolean;
+}
+
+function runsAs(observed: Observed<StoredTool>, children: readonly KubeObject[]): boolean {
+  const template = children.flatMap((child) => textAt(child, ...TEMPLATE_PATH) ?? [])[0];
+  return template !== undefined && template === currentTemplate(observed);
 }
 
 type Sensors = ReturnType<typeof toolSensors>;
@@ -81,17 +111,35 @@ function answers(observed: Observed<StoredTool>, sensors: Sensors) {
   return { listing: of(LISTING), trouble: of(TROUBLE) };
 }
 
-function judged(observed: Observed<StoredTool>, sensors: Sensors): readonly Fact[] {
+function judged({ observed, sensors, credentials, current }: Seen): readonly Fact[] {
   const { parent, reads } = observed;
   const pods = currentPods(observed);
   const { listing, trouble } = answers(observed, sensors);
   const own = toolResourceName(parent.metadata.name);
   const widening = wideningPolicies(reads['policies'] ?? [], own, toolLabels(parent));
+  const secrets = secretTroubles(credentials, [trouble]);
   return [
-    installed({ workload: workloadOf(observed), pods, trouble, trust: reads['trust']?.[0] }),
+    connected({ credentials, remote: parent.spec.url !== undefined, current, listing, trouble }),
+    installed({ workload: workloadOf(observed), pods, trouble, secrets, trust: reads['trust']?.[0] }),
     sandboxed([listing, trouble], widening),
-    listed(pods, listing),
+    listed(pods, listing, secrets),
   ].map((fact) => (stillHolds(observed, fact, sensors) ? formerVerdict(observed, fact) : fact));
+}
+
+/** Which Connections' credentials the pods have, and which secrets they miss; nothing while nobody was asked. */
+function credentialsStatus({ observed, sensors, credentials, current }: Seen): Record<string, unknown> {
+  const { listing, trouble } = answers(observed, sensors);
+  const asked = listing.state === 'ok' || trouble.state === 'ok';
+  if (!current || !asked) {
+    const fact = pending('Connected', CONNECTING, '');
+    if (!current || !stillHolds(observed, fact, sensors)) return {};
+  }
+  const { connections } = credentials;
+  const secrets = secretStatus(credentials, [listing, trouble]);
+  return {
+    ...(connections.length > 0 ? { connections: connections.slice(0, PROBLEMS_MAX) } : {}),
+    ...(secrets.length > 0 ? { secrets } : {}),
+  };
 }
 
 /**

@@ -1,8 +1,15 @@
 /** Reads a sidecar's answer. The sidecar is ours, but what it repeats comes from a server that may be hostile. */
-import type { FunctionKind, ListedFunction, SandboxReport, SidecarStatus } from '../../domain/config/sidecar.ts';
-import { at, isRecord, textAt } from '../live.ts';
+import type {
+  FunctionKind,
+  ListedFunction,
+  SandboxReport,
+  SecretProblem,
+  SidecarStatus,
+} from '../../domain/config/sidecar.ts';
+import { at, isRecord, recordsAt, textAt } from '../live.ts';
 
 const PHASES: readonly SidecarStatus['phase'][] = ['Starting', 'Ready', 'Draining', 'Down'];
+const PROBLEMS: readonly SecretProblem[] = ['missing', 'empty', 'malformed'];
 const KINDS: readonly FunctionKind[] = ['ReadOnly', 'Additive', 'Destructive', 'Undeclared'];
 
 /** The status, or undefined for whatever does not have its form. */
@@ -21,6 +28,7 @@ export function readSidecarStatus(answer: unknown): SidecarStatus | undefined {
     ...(problem === undefined ? {} : { problem }),
     process: readProcess(at(answer, 'process')),
     sandbox,
+    ...(isRecord(at(answer, 'secrets')) ? { secrets: readSecrets(answer) } : {}),
     ...(read === undefined ? {} : { listing: read }),
   };
 }
@@ -29,6 +37,15 @@ function readProcess(value: unknown): SidecarStatus['process'] {
   const starts = at(value, 'starts');
   const lastExit = textAt(value, 'lastExit');
   return { starts: typeof starts === 'number' ? starts : 0, ...(lastExit === undefined ? {} : { lastExit }) };
+}
+
+function readSecrets(answer: unknown): NonNullable<SidecarStatus['secrets']> {
+  const problems = recordsAt(answer, 'secrets', 'problems').flatMap((item) => {
+    const name = textAt(item, 'name');
+    const problem = PROBLEMS.find((known) => known === textAt(item, 'problem'));
+    return name === undefined || problem === undefined ? [] : [{ name, problem }];
+  });
+  return { problems };
 }
 
 function readSandbox(value: unknown): SandboxReport | undefined {

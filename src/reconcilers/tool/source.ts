@@ -1,10 +1,12 @@
 /** From a Tool, and the Plugin that owns it, to what its pods run; or why not. */
 import { parseDuration } from '../../api/duration.ts';
+import { addressOf } from '../../api/hosts.ts';
 import { plugin as pluginKind } from '../../api/plugin.ts';
 import type { SidecarConfig } from '../../domain/config/sidecar.ts';
 import type { Fact, KubeObject } from '../../engine/contract.ts';
-import { holds, stalls } from '../facts.ts';
+import { holds, nameSome, stalls } from '../facts.ts';
 import { parseWith } from '../parse.ts';
+import { type Credentials, credentialsOf, hostsOf, unreachable } from './credentials.ts';
 import {
   ACCEPTED,
   CONFIGURATION_TOO_LARGE,
@@ -15,15 +17,26 @@ import {
 } from './reasons.ts';
 import type { WrittenTool } from './tool.ts';
 
-export interface Source {
+export type Source = ProcessSource | RemoteSource;
+
+/** A program in an image. */
+export interface ProcessSource {
+  readonly kind: 'process';
   readonly image: string;
   readonly pullSecrets: readonly string[];
   readonly argv: readonly string[];
   readonly workingDir: string | undefined;
 }
 
+/** A server elsewhere, to which the sidecar alone speaks. */
+export interface RemoteSource {
+  readonly kind: 'remote';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 export type Acceptance =
-  | { readonly ok: true; readonly source: Source; readonly fact: Fact }
+  | { readonly ok: true; readonly source: Source; readonly credentials: Credentials; readonly fact: Fact }
   | { readonly ok: false; readonly fact: Fact };
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -33,9 +46,17 @@ const CONFIGURATION_BYTES = 120 * 1024;
 
 const parsePlugin = parseWith(pluginKind.schema);
 
-/** @param plugins what is there under the name in `spec.plugin`: one or none */
-export function acceptTool(tool: WrittenTool, plugins: readonly KubeObject[]): Acceptance {
+/**
+ * @param plugins what is there under the name in `spec.plugin`: one or none
+ * @param connections all of the namespace
+ */
+export function acceptTool(
+  tool: WrittenTool,
+  plugins: readonly KubeObject[],
+  connections: readonly KubeObject[],
+): Acceptance {
   const { spec } = tool;
+  const credentials = credentialsOf(tool, connections);
   if (spec.plugin !== undefined) {
     const plugin = plugins.find(({ metadata }) => metadata.name === spec.plugin);
     if (!plugin) return refuse(PLUGIN_MISSING, `There is no Plugin ${spec.plugin}.`);
@@ -44,35 +65,64 @@ export function acceptTool(tool: WrittenTool, plugins: readonly KubeObject[]): A
     if (owner?.uid === undefined || owner.uid !== plugin.metadata.uid) {
       return refuse(PLUGIN_NOT_OWNER, `Plugin ${spec.plugin} did not make this Tool.`);
     }
-    if (spec.mcp !== undefined) return acceptCommand(tool, spec.mcp, plugin);
+    if (spec.mcp !== undefined) return acceptCommand(tool, spec.mcp, plugin, credentials);
+  }
+  if (spec.url !== undefined) {
+    return accept(tool, { kind: 'remote', url: spec.url, headers: ownHeaders(tool, credentials) }, credentials);
   }
   if (spec.image === undefined) {
-    const field = ['package', 'url', 'mcp'].find((name) => Object.hasOwn(spec, name)) ?? 'source';
+    const field = ['package', 'mcp'].find((name) => Object.hasOwn(spec, name)) ?? 'source';
     return refuse(SOURCE_NOT_SUPPORTED, `This version of the operator does not run a tool from \`${field}\` yet.`);
   }
   const { reference, command, args = [], pullSecrets = [], workingDir } = spec.image;
-  return accept(tool, { image: reference, pullSecrets, argv: [...command, ...args], workingDir });
+  const argv = [...command, ...args];
+  return accept(tool, { kind: 'process', image: reference, pullSecrets, argv, workingDir }, credentials);
 }
 
-function acceptCommand(tool: WrittenTool, argv: readonly string[], plugin: KubeObject): Acceptance {
+/** Without those that a Connection binds at the server's host: its credential always wins. */
+function ownHeaders({ spec }: WrittenTool, { bindings }: Credentials): Readonly<Record<string, string>> {
+  const server = addressOf(spec.url ?? '');
+  const bound = bindings
+    .filter(({ secret }) => !spec.secrets?.includes(secret))
+    .filter(({ host, port, in: where }) => where === 'header' && host === server?.host && port === server.port)
+    .map(({ name }) => name.toLowerCase());
+  return Object.fromEntries(Object.entries(spec.headers ?? {}).filter(([name]) => !bound.includes(name.toLowerCase())));
+}
+
+function acceptCommand(
+  tool: WrittenTool,
+  argv: readonly string[],
+  plugin: KubeObject,
+  credentials: Credentials,
+): Acceptance {
   const parsed = parsePlugin(plugin);
   const source = parsed.ok ? parsed.value.spec.source : undefined;
   if (!source) return refuse(PLUGIN_WITHOUT_IMAGE, `Plugin ${plugin.metadata.name} states no image.`);
-  return accept(tool, { image: source.image, pullSecrets: source.pullSecrets ?? [], argv, workingDir: undefined });
+  const { image, pullSecrets = [] } = source;
+  return accept(tool, { kind: 'process', image, pullSecrets, argv, workingDir: undefined }, credentials);
 }
 
-function accept(tool: WrittenTool, source: Source): Acceptance {
-  const bytes = new TextEncoder().encode(sidecarConfig(tool, source)).length;
+function accept(tool: WrittenTool, source: Source, credentials: Credentials): Acceptance {
+  const bytes = new TextEncoder().encode(sidecarConfig(tool, source, credentials)).length;
   if (bytes > CONFIGURATION_BYTES) {
     return refuse(
       CONFIGURATION_TOO_LARGE,
-      `Command, arguments and environment come to ${bytes} bytes; at most ${CONFIGURATION_BYTES} can be given.`,
+      `Command, arguments, environment, headers and bindings come to ${bytes} bytes; at most ${CONFIGURATION_BYTES} can be given.`,
     );
   }
-  const byTag = source.image.includes('@sha256:')
+  const notes = [byTag(source), outOfReach(tool, credentials)].filter((note) => note !== '');
+  return { ok: true, source, credentials, fact: holds('Accepted', ACCEPTED, notes.join(' ')) };
+}
+
+function byTag(source: Source): string {
+  return source.kind === 'remote' || source.image.includes('@sha256:')
     ? ''
     : 'The image is named by a tag, which may come to mean another image; a digest does not.';
-  return { ok: true, source, fact: holds('Accepted', ACCEPTED, byTag) };
+}
+
+function outOfReach(tool: WrittenTool, { bindings }: Credentials): string {
+  const hosts = unreachable(tool, bindings);
+  return hosts.length === 0 ? '' : `Secrets are bound to hosts that its hosts do not name: ${nameSome(hosts)}.`;
 }
 
 function refuse(reason: string, message: string): Acceptance {
@@ -84,16 +134,22 @@ export function timeoutMsOf(tool: WrittenTool): number {
 }
 
 /** The sidecar's configuration as text. Fields and variables have a fixed order: other bytes would roll every pod. */
-export function sidecarConfig(tool: WrittenTool, source: Source): string {
+export function sidecarConfig(tool: WrittenTool, source: Source, credentials: Credentials): string {
+  const { secrets, bindings } = credentials;
+  const hosts = hostsOf(tool, bindings);
   const config: SidecarConfig = {
     namespace: tool.metadata.namespace ?? '',
     tool: tool.metadata.name,
-    argv: source.argv,
+    argv: source.kind === 'process' ? source.argv : [],
     env: sorted(tool.spec.env ?? {}),
-    ...(source.workingDir === undefined ? {} : { cwd: source.workingDir }),
+    ...(source.kind === 'process' && source.workingDir !== undefined ? { cwd: source.workingDir } : {}),
     timeoutMs: timeoutMsOf(tool),
     concurrency: tool.spec.concurrency,
     maxMessageBytes: MESSAGE_BYTES,
+    ...(source.kind === 'remote' ? { remote: { url: source.url, headers: sorted(source.headers) } } : {}),
+    ...(secrets.length > 0 ? { secrets: secrets.map(({ name, file }) => ({ name, file })) } : {}),
+    ...(bindings.length > 0 ? { bindings } : {}),
+    ...(hosts.length > 0 ? { hosts } : {}),
   };
   return JSON.stringify(config);
 }

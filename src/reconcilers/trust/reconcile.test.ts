@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../engine/contract.ts';
+import { textAt } from '../live.ts';
 import { anAgent, aTool, OPERATOR, observe, type Seen } from '../testing/objects.ts';
 import { trustReconciler } from './reconcile.ts';
 
@@ -44,6 +45,16 @@ describe('trust in a namespace', () => {
         },
       ],
     });
+  });
+
+  test('further CAs of the admin are handed on, where there are any', () => {
+    const keys = (upstream: readonly KubeObject[]) => {
+      const outcome = see({ ...WHOLE, upstream });
+      return outcome.do === 'converge' ? outcome.children.map((child) => textAt(child, 'data', 'upstream-ca.crt')) : [];
+    };
+    expect(keys([published({ 'ca.crt': 'PEM of a company' })])).toEqual(['PEM of a company']);
+    expect(keys([published({ 'ca.crt': '' })])).toEqual([undefined]);
+    expect(keys([])).toEqual([undefined]);
   });
 
   test('addresses of IPv6 are written as URLs write them', () => {

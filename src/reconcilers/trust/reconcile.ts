@@ -10,6 +10,8 @@ import { AGENT, CONFIG_MAP, NAMESPACE, SERVICE, TOOL } from '../resources.ts';
 
 /** ConfigMap of the operator's namespace in which edge publishes the CA bundle. */
 export const PUBLISHED_TRUST = 'oz0-trust';
+/** ConfigMap of the operator's namespace with further CAs that sidecars trust for upstream hosts, where the admin gives some. */
+export const UPSTREAM_CA = 'oz0-upstream-ca';
 
 export function trustReconciler(operator: Operator): Reconciler {
   const named = (resource: Read<KubeObject>['resource'], namespace: string, name: string): Read<KubeObject> => ({
@@ -24,6 +26,7 @@ export function trustReconciler(operator: Operator): Reconciler {
       tools: { resource: TOOL, select: ({ metadata }) => ({ namespace: metadata.name }) },
       agents: { resource: AGENT, select: ({ metadata }) => ({ namespace: metadata.name }) },
       published: named(CONFIG_MAP, operator.namespace, PUBLISHED_TRUST),
+      upstream: named(CONFIG_MAP, operator.namespace, UPSTREAM_CA),
       egress: named(SERVICE, operator.namespace, 'oz0-egress'),
       edge: named(SERVICE, operator.namespace, 'oz0-edge'),
       apiServer: named(SERVICE, 'default', 'kubernetes'),
@@ -36,12 +39,14 @@ export function trustReconciler(operator: Operator): Reconciler {
       const authority = textAt(read('published'), 'data', 'ca.crt');
       const [egress, edge, apiServer] = [read('egress'), read('edge'), read('apiServer')].map(addressOf);
       if (!authority || !egress || !edge || !apiServer) return { do: 'hold', facts: { conditions: [] } };
+      const upstream = textAt(read('upstream'), 'data', 'ca.crt');
       const data = {
         'ca.crt': authority,
         egress,
         'egress-name': `oz0-egress.${operator.namespace}.svc`,
         'sandbox.json': JSON.stringify({ closed: [apiServer, edge], open: egress }),
         'trust-domain': operator.trustDomain,
+        ...(upstream ? { 'upstream-ca.crt': upstream } : {}),
       };
       const metadata = { name: TRUST_CONFIG_MAP, namespace: parent.metadata.name, labels: { ...MANAGED_BY } };
       return outcome([{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }]);

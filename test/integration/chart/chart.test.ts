@@ -56,6 +56,7 @@ describe.skipIf(helm === undefined)(
       const kinds = ofKind(objects, 'CustomResourceDefinition');
       expect(kinds.map(({ metadata }) => metadata.name).sort()).toEqual([
         'agents.oz0.ai',
+        'connections.oz0.ai',
         'plugins.oz0.ai',
         'tools.oz0.ai',
       ]);
