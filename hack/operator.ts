@@ -13,6 +13,7 @@ export const release = 'oz0';
 
 const root = join(import.meta.dirname, '..');
 const chart = join(root, 'charts/oz0-operator');
+const localValues = join(root, 'config/overlays/local/values.yaml');
 
 /** Runs one of the project's own scripts to its end; its progress is shown as it comes. */
 export function script(name: string, ...args: string[]): Promise<void> {
@@ -32,7 +33,6 @@ export function script(name: string, ...args: string[]): Promise<void> {
 
 /** Installs or upgrades; returns when every part is ready. A changed build is a changed tag, so that pods are rolled. */
 export async function installOperator(...settings: string[]): Promise<void> {
-  await step('build the operator', () => run('node', ['hack/build.ts'], { cwd: root, timeoutSeconds: 300 }));
   await script('images.ts', 'load', 'operator');
   const [repository = '', tag = ''] = (await pinnedReference('operator')).split(':');
   await step('install the operator with Helm', () =>
@@ -40,15 +40,7 @@ export async function installOperator(...settings: string[]): Promise<void> {
       program('helm'),
       [
         ...['upgrade', '--install', release, chart, '--namespace', operatorNamespace, '--create-namespace'],
-        ...[
-          '--kubeconfig',
-          kubeconfig,
-          '--wait',
-          '--timeout',
-          '4m',
-          '--values',
-          join(root, 'config/overlays/local/values.yaml'),
-        ],
+        ...['--kubeconfig', kubeconfig, '--wait', '--timeout', '4m', '--values', localValues],
         ...['--set', `image.repository=${repository},image.tag=${tag}`, ...settings],
       ],
       { timeoutSeconds: 300, hint: `kubectl get pods -n ${operatorNamespace}, and their logs, say why` },

@@ -1,8 +1,16 @@
 /** Once before all stories: the cluster is up, its nodes have the images, and the operator of this checkout is installed. */
+import { bridgeAddress } from '../../hack/cluster/layout.ts';
 import { installOperator, script } from '../../hack/operator.ts';
+import { outsideAuthority, outsideCaFile } from './outside.ts';
 
 export async function setup(): Promise<void> {
   await script('cluster.ts', 'up');
   await script('images.ts', 'load', 'agent', 'probe', 'tool-everything', 'tool-filesystem', 'tool-time');
-  await installOperator();
+  outsideAuthority();
+  await installOperator(
+    '--set-json',
+    `egress.connectAllowNet=["${bridgeAddress}/32"]`,
+    '--set-file',
+    `egress.upstreamCA=${outsideCaFile}`,
+  );
 }

@@ -34,6 +34,12 @@ export const functions = {
     { path: text, text },
     ({ path, text: content }) => writeFileSync(path, content) ?? 'written',
   ),
+  search: define(
+    'Looks for texts, given in base64, in all files and in what /proc shows of all processes; says where they are.',
+    reads,
+    { needles: { type: 'array', items: text } },
+    search,
+  ),
   connect: define('Opens a TCP connection.', asksWorld, { host: text, port: number, timeoutMs: number }, tcp),
   connectThrough: define(
     'Asks a TLS proxy, without a client certificate, for a tunnel; returns the first line of its answer.',
@@ -52,7 +58,7 @@ export const functions = {
   fetch: define(
     'An HTTP request, by the proxy of the environment if Node uses it.',
     asksWorld,
-    { url: text, timeoutMs: number },
+    { url: text, method: text, headers: { type: 'object' }, body: text, timeoutMs: number },
     http,
   ),
   sleep: define('Answers later, telling its progress.', reads, { ms: number }, sleep),
@@ -151,6 +157,35 @@ function entry(folder, name) {
   });
 }
 
+const LARGEST_SEARCHED = 16 * 2 ** 20;
+
+function search({ needles }) {
+  const wanted = needles.map((needle) => Buffer.from(needle, 'base64'));
+  const found = [];
+  let files = 0;
+  const look = (file) => {
+    const data = attempt(() => readFileSync(file));
+    if (!Buffer.isBuffer(data)) return;
+    files += 1;
+    for (const [index, needle] of wanted.entries()) if (data.includes(needle)) found.push({ file, needle: index });
+  };
+  const walk = (folder) => {
+    const items = attempt(() => readdirSync(folder, { withFileTypes: true }));
+    if (!Array.isArray(items)) return;
+    for (const item of items) {
+      const path = join(folder, item.name);
+      if (item.isDirectory()) {
+        if (!['/proc', '/sys', '/dev'].includes(path)) walk(path);
+      } else if (item.isFile() && (attempt(() => statSync(path).size) ?? 0) <= LARGEST_SEARCHED) look(path);
+    }
+  };
+  walk('/');
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    for (const file of ['environ', 'cmdline', 'maps']) look(`/proc/${pid}/${file}`);
+  }
+  return { files, found };
+}
+
 function tcp({ host, port, timeoutMs = 3000 }) {
   const begun = performance.now();
   const answer = (fields) => ({ ...fields, ms: Math.round(performance.now() - begun) });
@@ -200,9 +235,10 @@ async function resolve({ name, server }) {
   return await resolver.resolve4(name);
 }
 
-async function http({ url, timeoutMs = 5000 }) {
+async function http({ url, method, headers, body, timeoutMs = 5000 }) {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+    const signal = AbortSignal.timeout(timeoutMs);
+    const answer = await fetch(url, { method, headers, body, signal, redirect: 'manual' });
     return {
       status: answer.status,
       headers: Object.fromEntries(answer.headers),

@@ -46,7 +46,10 @@ export interface LyingDns {
 const TYPES: Readonly<Record<number, RecordType>> = { 1: 'A', 28: 'AAAA', 5: 'CNAME' };
 const CODES = { A: 1, AAAA: 28, CNAME: 5, HTTPS: 65 } as const;
 
-export async function startLyingDns(zone: Zone = () => ({ rcode: 3 })): Promise<LyingDns> {
+export async function startLyingDns(
+  zone: Zone = () => ({ rcode: 3 }),
+  at: { readonly host: string; readonly port: number } = { host: '127.0.0.1', port: 0 },
+): Promise<LyingDns> {
   const asked: Question[] = [];
   const dns: { zone: Zone } = { zone };
   const answer = (query: Buffer, over: 'udp' | 'tcp'): Buffer | undefined => {
@@ -73,7 +76,7 @@ export async function startLyingDns(zone: Zone = () => ({ rcode: 3 })): Promise<
       }
     });
   });
-  tcp.listen(0, '127.0.0.1');
+  tcp.listen(at.port, at.host);
   await once(tcp, 'listening');
   const { port } = tcp.address() as AddressInfo;
   const udp = createSocket('udp4');
@@ -81,10 +84,10 @@ export async function startLyingDns(zone: Zone = () => ({ rcode: 3 })): Promise<
     const reply = answer(query, 'udp');
     if (reply !== undefined) udp.send(reply, from.port, from.address);
   });
-  udp.bind(port, '127.0.0.1');
+  udp.bind(port, at.host);
   await once(udp, 'listening');
   return Object.assign(dns, {
-    server: `127.0.0.1:${port}`,
+    server: `${at.host}:${port}`,
     asked,
     async close() {
       udp.close();

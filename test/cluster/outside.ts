@@ -1,0 +1,108 @@
+/**
+ * A host outside the cluster, for tools to reach through egress: this machine, at the bridge's address, by names below
+ * `.test`, which the cluster's DNS asks us for. It answers over TLS with all that it received.
+ */
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import { join } from 'node:path';
+import { bridgeAddress, clusterFolder } from '../../hack/cluster/layout.ts';
+import { type Authority, authorityCertificate, leafCertificate } from '../../src/net/certificate.ts';
+
+const NAME = 'outside';
+const folder = join(clusterFolder, NAME);
+/** The private authority that the outside host's certificate is of, for the chart value `egress.upstreamCA`. */
+export const outsideCaFile = join(folder, 'ca.crt');
+
+/** Kept beside the cluster, since the operator is installed before any story and by another process. */
+export function outsideAuthority(): Authority {
+  const keyFile = join(folder, 'ca.key');
+  if (!existsSync(keyFile)) {
+    mkdirSync(folder, { recursive: true });
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+    const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 30 * 86_400_000) };
+    writeFileSync(outsideCaFile, authorityCertificate({ name: NAME, privateKey, ...validity }));
+    writeFileSync(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  }
+  return {
+    name: NAME,
+    certificatePem: readFileSync(outsideCaFile, 'utf8'),
+    privateKey: createPrivateKey(readFileSync(keyFile)),
+  };
+}
+
+export interface Received {
+  host: string;
+  method: string;
+  path: string;
+  headers: Record<string, string | string[] | undefined>;
+  body: string;
+}
+
+export interface OutsideHost {
+  /** Requests, in the order they came; the judge of what left the cluster. */
+  received: Received[];
+  close(): Promise<void>;
+}
+
+/** Serves these names on 10.99.0.1:443. Each answer repeats the request: `/plain` as it is, `/base64` encoded, `/split` in pieces. */
+export async function startOutsideHost(names: readonly string[]): Promise<OutsideHost> {
+  const { key, certificate } = leaf(outsideAuthority(), names);
+  const received: Received[] = [];
+  const server: Server = createServer({ key, cert: certificate }, (request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text;
+    });
+    request.on('end', () => {
+      const { headers, method = '', url = '' } = request;
+      received.push({ host: headers.host ?? '', method, path: url, headers, body });
+      const echo = JSON.stringify({ headers, body, url });
+      if (url.startsWith('/redirect')) {
+        response.writeHead(302, { location: 'https://elsewhere.test/' }).end(echo);
+        return;
+      }
+      if (url.startsWith('/base64')) {
+        response.end(Buffer.from(echo).toString('base64'));
+        return;
+      }
+      if (!url.startsWith('/split')) {
+        response.writeHead(200, { 'x-echo': String(headers['authorization']) }).end(echo);
+        return;
+      }
+      const write = (at: number): void => {
+        if (at >= echo.length) response.end();
+        else response.write(echo.slice(at, at + 3), () => setImmediate(write, at + 3));
+      };
+      write(0);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(443, bridgeAddress, resolve);
+  });
+  return {
+    received,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function leaf(authority: Authority, dnsNames: readonly string[]): { key: string; certificate: string } {
+  const keys = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const certificate = leafCertificate(authority, {
+    subject: NAME,
+    publicKey: keys.publicKey,
+    uri: `spiffe://${NAME}.test/host`,
+    dnsNames,
+    notBefore: new Date(Date.now() - 60_000),
+    notAfter: new Date(Date.now() + 86_400_000),
+  });
+  return { key: pem(keys.privateKey), certificate };
+}
+
+function pem(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
