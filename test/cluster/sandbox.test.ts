@@ -166,6 +166,17 @@ describe('the sandbox, from inside', () => {
     expect(await look('hostname')).toEqual({ hostname: local.metadata.name });
   });
 
+  test('[case 12] files in /tmp live as long as the pod: past a call, and past the death of the process', async () => {
+    const path = '/tmp/kept.txt';
+    await callFunction(namespace, 'agent', 'probe__writeFile', { path, text: 'still here' });
+    const read = async () => (await callFunction(namespace, 'agent', 'probe__readFile', { path })).content[0].text;
+    expect(await read()).toBe('still here');
+    await callFunction(namespace, 'agent', 'probe__crash', {});
+    await expect.poll(read, { timeout: 30_000, interval: 1000 }).toBe('still here');
+    const elsewhere = await callFunction(namespace, 'agent', 'probe__writeFile', { path: '/kept.txt', text: 'no' });
+    expect(elsewhere.content[0].text).toContain('EROFS');
+  });
+
   test('[K02] deleting the Tool leaves nothing behind', async () => {
     await kubectl('delete', 'tool', 'probe', `--namespace=${namespace}`);
     await expect
