@@ -12,7 +12,7 @@ const tool: CompiledTool = {
   timeoutMs: 1,
 };
 const schema = { type: 'object' };
-const listing = acceptListing([
+const listing = acceptListing('acme_github', [
   { name: 'get', inputSchema: schema },
   { name: 'bad', inputSchema: 7 },
 ]);

@@ -8,6 +8,7 @@ import { acceptListing, type Listing } from './listing.ts';
 import { readListing } from './readListing.ts';
 
 export interface KeepListingOptions {
+  readonly toolId: string;
   /** Borrows the connections for one request. */
   readonly withHop: <T>(use: (hop: Hop) => Promise<T>) => Promise<T>;
   readonly onListing: (listing: Listing) => void;
@@ -30,24 +31,35 @@ export async function keepListing(options: KeepListingOptions): Promise<void> {
 }
 
 async function relist(options: KeepListingOptions, asked: Bell): Promise<void> {
-  const { signal, withHop } = options;
+  const { signal } = options;
   const minIntervalMs = options.minIntervalMs ?? 1_000;
   let failures = 0;
   while (!signal.aborted) {
     const startedMs = performance.now();
     // What is said from here on is about a later listing than this one.
     asked.silence();
-    const read = await withHop((hop) => readListing(hop, signal));
+    const problem = await takeListing(options);
     if (signal.aborted) return;
-    failures = read.ok ? 0 : failures + 1;
-    if (read.ok) options.onListing(acceptListing(read.tools));
-    else options.onProblem(read.problem);
-    if (read.ok) {
+    failures = problem === undefined ? 0 : failures + 1;
+    if (problem === undefined) {
       await asked.rung(signal);
       await pause(minIntervalMs - (performance.now() - startedMs), signal);
     } else {
+      options.onProblem(problem);
       await pause(backoff(failures), signal);
     }
+  }
+}
+
+/** The problem, if there is one. Whatever one tool makes go wrong here, this process goes on serving all the others. */
+async function takeListing({ withHop, signal, toolId, onListing }: KeepListingOptions): Promise<string | undefined> {
+  try {
+    const read = await withHop((hop) => readListing(hop, signal));
+    if (!read.ok) return read.problem;
+    if (!signal.aborted) onListing(acceptListing(toolId, read.tools));
+    return undefined;
+  } catch (error) {
+    return `bug: ${error instanceof Error ? error.message : String(error)}`.slice(0, 200);
   }
 }
 
@@ -60,7 +72,9 @@ async function listen(options: KeepListingOptions, asked: Bell, signal: AbortSig
       acknowledged = true;
       asked.ring();
     };
-    const ended = await options.withHop((hop) => listenHop(hop, 'listen', signal, onReady, asked.ring));
+    const ended = await options
+      .withHop((hop) => listenHop(hop, 'listen', signal, onReady, asked.ring))
+      .catch(() => 'failed' as const);
     if (signal.aborted) return;
     if (ended === 'unsupported') {
       await pause(options.pollMs ?? 60_000, signal);

@@ -44,6 +44,7 @@ export function createListings(options: ListingsOptions): Listings {
     entry.route = route;
     entry.stop = () => controller.abort();
     void keepListing({
+      toolId: entry.tool.id,
       signal: controller.signal,
       ...(options.minIntervalMs === undefined ? {} : { minIntervalMs: options.minIntervalMs }),
       withHop: async (use) => {
