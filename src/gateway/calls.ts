@@ -1,5 +1,6 @@
 /** The handler of the gateway's endpoints: lists, calls and tells of changes, for one caller at a time. */
-import { hash } from 'node:crypto';
+
+import type { InFlight } from '../domain/inFlight.ts';
 import type { Answer, McpHandler, ToolCall } from '../mcp/handler.ts';
 import { HEADER_MISMATCH, INVALID_PARAMS } from '../mcp/wire/errorCode.ts';
 import type { JsonObject } from '../mcp/wire/jsonrpc.ts';
@@ -8,10 +9,9 @@ import { paramMismatch } from '../mcp/wire/paramHeader.ts';
 import { passedResult } from './answer.ts';
 import { type Attempted, attempt } from './attempt.ts';
 import type { Hops } from './hops.ts';
-import type { InFlight } from './limit.ts';
 import { principalKey } from './principal.ts';
 import type { CallOutcome, Recorder } from './record.ts';
-import { type Caller, decideFor, listFor, resolveName, type Target, type World } from './view.ts';
+import { type Caller, decideFor, fingerprint, listFor, resolveName, type Target, type World } from './view.ts';
 import { notStartedResult, passedError, refusedResult, unknownFunction, unknownResult } from './wording.ts';
 
 export interface CallsOptions {
@@ -42,7 +42,8 @@ function list(world: World, caller: Caller, cursor: string | undefined): Answer 
   if (cursor !== undefined) {
     return { kind: 'error', error: { code: INVALID_PARAMS, message: 'Unknown cursor' } };
   }
-  const { tools, missing } = listFor(world, caller);
+  const { offered, missing } = listFor(world, caller);
+  const tools = offered.map(({ name, definition }) => ({ name, ...definition }));
   const meta = missing.length === 0 ? {} : { _meta: { [META_MISSING]: missing } };
   return { kind: 'result', result: { tools, ...meta } };
 }
@@ -180,7 +181,7 @@ function progressOf(call: ToolCall): (method: string, params: JsonObject) => voi
 function subscribe(options: CallsOptions, caller: Caller, onChange: () => void): () => void {
   const { world } = options;
   const { namespace } = caller.principal;
-  const see = (): string => hash('sha256', JSON.stringify(listFor(world, caller).tools), 'base64');
+  const see = (): string => fingerprint(listFor(world, caller));
   let seen = see();
   let timer: NodeJS.Timeout | undefined;
   const check = (): void => {

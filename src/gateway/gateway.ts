@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createInFlight } from '../domain/inFlight.ts';
 import { type Admission, createMcpEndpoint } from '../mcp/endpoint.ts';
 import type { SessionKey } from '../mcp/sealedSession.ts';
 import { type AuthenticateOptions, type Authentication, createAuthenticator } from './authenticate.ts';
@@ -11,7 +12,6 @@ import { createCalls } from './calls.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { CompiledTool } from './catalog/tool.ts';
 import { createHops, type OpenConnections } from './hops.ts';
-import { createInFlight } from './limit.ts';
 import { createListings } from './listing/listings.ts';
 import { principalKey } from './principal.ts';
 import type { Recorder } from './record.ts';
@@ -27,6 +27,7 @@ export interface GatewayLimits {
   readonly callsPerAgent: number;
   readonly callsPerTool: number;
   readonly maxStreams: number;
+  readonly streamsPerAgent: number;
   readonly keepAliveMs: number;
   readonly sessionLifetimeMs: number;
   readonly dialWindowMs: number;
@@ -43,6 +44,7 @@ export const GATEWAY_LIMITS: GatewayLimits = {
   callsPerAgent: 128,
   callsPerTool: 512,
   maxStreams: 1_024,
+  streamsPerAgent: 128,
   keepAliveMs: 15_000,
   sessionLifetimeMs: 24 * 3_600_000,
   dialWindowMs: 2_000,
@@ -147,12 +149,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     held: {
       perKey: limits.heldBytesPerAgent,
       total: limits.heldBytes,
-      // By account, not by pod: more pods are not more memory.
-      keyOf: ({ principal }) => `${principal.namespace}/${principal.serviceAccount}`,
     },
+    // By account, not by pod: more pods are not more memory.
+    keyOf: ({ principal }) => `${principal.namespace}/${principal.serviceAccount}`,
     bodyTimeoutMs: limits.bodyTimeoutMs,
     keepAliveMs: limits.keepAliveMs,
     maxStreams: limits.maxStreams,
+    maxStreamsPerKey: limits.streamsPerAgent,
     ...(options.allowedOrigins === undefined ? {} : { allowedOrigins: options.allowedOrigins }),
     ...(options.now === undefined ? {} : { now: options.now }),
     ...(options.onProblem === undefined ? {} : { onProblem: options.onProblem }),

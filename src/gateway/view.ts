@@ -2,6 +2,7 @@
  * What one caller sees now: its granted functions under the names of its endpoint, and what it was granted but cannot be
  * offered. Every function goes through the one decision. Pure but for the lookups that it is given.
  */
+import { createHash } from 'node:crypto';
 import type { JsonObject } from '../mcp/wire/jsonrpc.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { CompiledTool } from './catalog/tool.ts';
@@ -72,13 +73,19 @@ export function decideFor(world: World, caller: Caller, target: Target): Decisio
   });
 }
 
+export interface Offered {
+  readonly name: string;
+  /** The same object as long as the listing is the same. */
+  readonly definition: JsonObject;
+}
+
 export interface View {
-  readonly tools: readonly JsonObject[];
+  readonly offered: readonly Offered[];
   readonly missing: readonly Missing[];
 }
 
 export function listFor(world: World, caller: Caller): View {
-  const tools: JsonObject[] = [];
+  const offered: Offered[] = [];
   const missing: Missing[] = [];
   for (const toolId of grantedTools(world, caller)) {
     const { namespace, serviceAccount } = caller.principal;
@@ -95,14 +102,37 @@ export function listFor(world: World, caller: Caller): View {
       const decision = decideFor(world, caller, { toolId, functionName });
       if (decision.do === 'run') {
         const { definition } = decision.listed;
-        tools.push({ name: shownName(caller.endpoint, toolId, functionName), ...definition });
+        offered.push({ name: shownName(caller.endpoint, toolId, functionName), definition });
       } else if (decision.reason !== 'not-granted' && decision.reason !== 'no-agent') {
-        reasons.set(decision.reason, [...(reasons.get(decision.reason) ?? []), functionName]);
+        const stopped = reasons.get(decision.reason);
+        if (stopped === undefined) reasons.set(decision.reason, [functionName]);
+        else stopped.push(functionName);
       }
     }
     for (const [reason, functions] of reasons) missing.push(...sumUp(toolId, reason, functions));
   }
-  return { tools, missing };
+  return { offered, missing };
+}
+
+/**
+ * Equal for views that show the same. Definitions are read once each, whoever looks and however often: many listeners of
+ * one large listing would else take all of this process's time.
+ */
+export function fingerprint(view: View): string {
+  const all = createHash('sha256');
+  for (const { name, definition } of view.offered) all.update(name).update(digestOf(definition));
+  return all.digest('base64');
+}
+
+const digests = new WeakMap<JsonObject, Buffer>();
+
+function digestOf(definition: JsonObject): Buffer {
+  let digest = digests.get(definition);
+  if (digest === undefined) {
+    digest = createHash('sha256').update(JSON.stringify(definition)).digest();
+    digests.set(definition, digest);
+  }
+  return digest;
 }
 
 /** What stops a whole tool is said once; what stops a function, for each. */
@@ -144,7 +174,8 @@ const tables = new WeakMap<Listing, ReadonlyMap<string, string>>();
 function tableOf(listing: Listing, toolId: string): ReadonlyMap<string, string> {
   let table = tables.get(listing);
   if (table === undefined) {
-    const names = [...listing.functions.keys(), ...listing.heldBack.keys()];
+    // Where two are shown alike, what is offered comes last and is meant.
+    const names = [...listing.heldBack.keys(), ...listing.functions.keys()];
     table = new Map(names.map((name) => [vendorName(toolId, name), name]));
     tables.set(listing, table);
   }

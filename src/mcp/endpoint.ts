@@ -4,6 +4,7 @@
  * but its open requests.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createInFlight } from '../domain/inFlight.ts';
 import { acceptance, createExchange, type Exchange } from './exchange.ts';
 import type { Answer, McpHandler, Progress } from './handler.ts';
 import { createHeldBytes, type HeldLimits, type Holding } from './heldBytes.ts';
@@ -51,13 +52,17 @@ export interface EndpointOptions<Context> {
   /** Origins of browsers that may call; a request with any other Origin is refused (DNS rebinding). */
   readonly allowedOrigins?: ReadonlySet<string>;
   readonly maxBodyBytes?: number;
+  /** Whose share of what is bounded below a request takes. */
+  readonly keyOf?: (context: Context) => string;
   /** Bodies and answers in memory, for each key of callers and for all; without it only counts and sizes are bounded. */
-  readonly held?: HeldLimits & { readonly keyOf: (context: Context) => string };
+  readonly held?: HeldLimits;
   readonly bodyTimeoutMs?: number;
   /** Quiet time after which a stream gets a comment; a reader that takes nothing for two of them is hung up on. */
   readonly keepAliveMs?: number;
   /** Open event streams (listen, GET) at once. */
   readonly maxStreams?: number;
+  /** Of these, those of one key. */
+  readonly maxStreamsPerKey?: number;
   readonly now?: () => number;
   /** An error that no one else reports. */
   readonly onProblem?: (error: unknown) => void;
@@ -67,6 +72,8 @@ export interface McpEndpoint {
   readonly handle: (req: IncomingMessage, res: ServerResponse) => void;
   /** Ends the event streams of listeners gracefully, and from now on each new one at once; calls go on. */
   readonly endStreams: () => void;
+  /** Takes listeners again: the end that was near did not come. */
+  readonly takeStreams: () => void;
   /** Requests that are not answered yet. */
   readonly open: () => number;
   /** Stops the timer. */
@@ -82,6 +89,8 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
   const maxBodyBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES;
   const bodyTimeoutMs = options.bodyTimeoutMs ?? 30_000;
   const maxStreams = options.maxStreams ?? 1024;
+  const maxStreamsPerKey = options.maxStreamsPerKey ?? maxStreams;
+  const keyOf = options.keyOf ?? (() => '');
   const now = options.now ?? Date.now;
   const held = options.held === undefined ? undefined : createHeldBytes(options.held);
   const eras = sessions === undefined ? 'modern' : 'both';
@@ -91,6 +100,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
   const exchanges = new Set<Exchange>();
   /** How to end each open event stream gracefully. */
   const streams = new Map<Exchange, () => void>();
+  const streamsOf = createInFlight(maxStreamsPerKey);
   /** Running requests of sessions, for `notifications/cancelled`; held no longer than they run. */
   const running = new Map<string, Set<AbortController>>();
 
@@ -115,6 +125,8 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
       return refuse(req, res, 403, INVALID_REQUEST, 'Origin is not allowed');
     }
     const admission = await admit(req);
+    // Who left meanwhile is told of by no event any more, and what is opened for it would stay.
+    if (res.destroyed) return;
     if (!admission.ok) {
       const code = admission.status === 503 ? INTERNAL_ERROR : INVALID_REQUEST;
       return refuse(req, res, admission.status, code, admission.message, admission.headers);
@@ -122,15 +134,21 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
     if (!acceptance(req.headers.accept).json && req.method === 'POST') {
       return refuse(req, res, 406, INVALID_REQUEST, 'Accept must include application/json and text/event-stream');
     }
-    const holding = options.held === undefined ? undefined : held?.open(options.held.keyOf(admission.context));
+    const holding = held?.open(keyOf(admission.context));
     if (holding !== undefined) res.once('close', holding.release);
     let body: unknown;
+    let inexact: string | undefined;
     if (req.method === 'POST') {
       const read = await readBody(req, maxBodyBytes, bodyTimeoutMs, holding?.tryAdd);
       if (!read.ok) return refuse(req, res, read.status, BODY_ERROR[read.status], read.problem, RETRY[read.status]);
       body = read.value;
+      inexact = read.inexact;
     }
     const inbound = classifyInbound(describe(req, body), eras);
+    if (inexact !== undefined && isCall(inbound)) {
+      const message = `The number ${inexact} cannot be passed on as it is; if the tool takes it as text, write it in quotes`;
+      return open(req, res, holding).answer(encodeError(inbound.request.id, { code: INVALID_PARAMS, message }));
+    }
     await act(req, res, inbound, admission.context, holding);
   };
 
@@ -375,7 +393,8 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
     end: () => void,
     first?: string,
   ): void => {
-    if (streams.size >= maxStreams) {
+    const leave = streams.size < maxStreams ? streamsOf.enter(keyOf(context)) : undefined;
+    if (leave === undefined) {
       const message = 'Too many event streams are open';
       exchange.answer(encodeError(id, { code: INTERNAL_ERROR, message }), 503, { 'retry-after': '10' });
       return;
@@ -383,6 +402,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
     exchange.stream();
     if (first !== undefined) exchange.notify(first);
     if (ending) {
+      leave();
       end();
       return;
     }
@@ -399,6 +419,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
     const finish = (): void => {
       clearInterval(retry);
       stop();
+      leave();
     };
     exchange.onGone(finish);
     streams.set(exchange, () => {
@@ -424,6 +445,9 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
       ending = true;
       for (const end of [...streams.values()]) end();
     },
+    takeStreams: () => {
+      ending = false;
+    },
     open: () => exchanges.size - streams.size,
     close: () => clearInterval(timer),
   };
@@ -446,6 +470,10 @@ function describe(req: IncomingMessage, body: unknown): InboundRequest {
 function header(req: IncomingMessage, name: string): string | undefined {
   const value = req.headers[name];
   return typeof value === 'string' ? value : undefined;
+}
+
+function isCall(inbound: Inbound): inbound is Extract<Inbound, { kind: 'modern' | 'legacy' }> {
+  return (inbound.kind === 'modern' || inbound.kind === 'legacy') && inbound.request.method === 'tools/call';
 }
 
 function runningKey(sessionId: string, id: RequestId): string {

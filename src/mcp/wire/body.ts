@@ -3,11 +3,13 @@
  * BOM, UTF-16, broken UTF-8) is refused, so that what is judged is what is passed on.
  */
 import type { IncomingMessage } from 'node:http';
+import { parseJson } from './jsonText.ts';
 
 export const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 export type Body =
-  | { readonly ok: true; readonly value: unknown }
+  /** `inexact`: a number in it that would be passed on as another one. */
+  | { readonly ok: true; readonly value: unknown; readonly inexact: string | undefined }
   | { readonly ok: false; readonly status: 400 | 408 | 413 | 415 | 503; readonly problem: string };
 
 const CONTENT_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i;
@@ -26,11 +28,8 @@ export function parseBody(bytes: Uint8Array): Body {
   } catch {
     return { ok: false, status: 400, problem: 'the body is not UTF-8' };
   }
-  try {
-    return { ok: true, value: JSON.parse(text) };
-  } catch {
-    return { ok: false, status: 400, problem: 'the body is not JSON' };
-  }
+  const parsed = parseJson(text);
+  return parsed.ok ? parsed : { ok: false, status: 400, problem: `the body is ${parsed.problem}` };
 }
 
 /**
