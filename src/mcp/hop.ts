@@ -13,6 +13,7 @@ import {
   type RequestId,
   type RpcError,
 } from './wire/jsonrpc.ts';
+import { MAX_ANSWER_DEPTH, parseJson } from './wire/jsonText.ts';
 import { META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_OUTCOME, META_VERSION } from './wire/meta.ts';
 import { createSseDecoder } from './wire/sse.ts';
 import { MODERN_VERSION } from './wire/version.ts';
@@ -187,12 +188,9 @@ function describeRequest(hop: Hop, call: HopCall): HopRequest {
 }
 
 function readMessage(text: string): Extract<ReturnType<typeof parseMessage>, { ok: true }>['message'] | undefined {
-  try {
-    const parsed = parseMessage(JSON.parse(text));
-    return parsed.ok ? parsed.message : undefined;
-  } catch {
-    return undefined;
-  }
+  const json = parseJson(text, MAX_ANSWER_DEPTH);
+  const parsed = json.ok ? parseMessage(json.value) : undefined;
+  return parsed?.ok ? parsed.message : undefined;
 }
 
 /** The outcome that a message is for the request of this id, or undefined where it is none of ours. */

@@ -17,11 +17,12 @@ import {
   type RpcError,
   type RpcRequest,
 } from './wire/jsonrpc.ts';
+import { MAX_ANSWER_DEPTH, parseJson } from './wire/jsonText.ts';
 
 export type StdioOutcome =
   | { readonly kind: 'result'; readonly result: JsonObject }
   | { readonly kind: 'error'; readonly error: RpcError }
-  /** It was answered, with more bytes than are allowed; the answer is gone. */
+  /** It was answered, with more bytes or levels than are allowed; the answer is gone. */
   | { readonly kind: 'too-large' }
   /** Nobody can say whether it acted. */
   | { readonly kind: 'unknown'; readonly reason: 'timeout' | 'process-ended' }
@@ -63,6 +64,9 @@ export interface StdioClient {
   /** Of these, the ones that someone still waits for. */
   readonly awaited: () => number;
 }
+
+/** Of each end of an answer, where its id is looked for. */
+const END_CHARS = 512;
 
 interface Pending {
   readonly settle: (outcome: StdioOutcome) => void;
@@ -121,17 +125,23 @@ export function createStdioClient(options: StdioClientOptions): StdioClient {
     if (progress !== undefined) entry?.onProgress?.(progress);
   };
 
+  /** An answer that cannot be read, by what its ends say of whose it is. */
+  const lost = (head: string, tail: string, bytes: number, otherwise: number | undefined): void => {
+    noise(bytes);
+    const id = idOfOversize(head, tail) ?? otherwise;
+    if (id !== undefined) answer(id, { kind: 'too-large' }, 0);
+  };
+
   const lines = splitLines(options.maxMessageBytes, {
     line(text, bytes) {
-      let body: unknown;
-      try {
-        body = JSON.parse(text);
-      } catch {
-        noise(bytes);
+      const json = parseJson(text, MAX_ANSWER_DEPTH);
+      if (!json.ok) {
+        // What is nested too deeply could not be passed on; the call that it answers need not wait for its timeout.
+        lost(text.slice(0, END_CHARS), text.slice(-END_CHARS), bytes, undefined);
         return;
       }
       // Revisions before 2025-06-18 allowed batches.
-      for (const each of Array.isArray(body) ? body : [body]) {
+      for (const each of Array.isArray(json.value) ? json.value : [json.value]) {
         const parsed = parseMessage(each);
         if (!parsed.ok) {
           noise(bytes);
@@ -144,11 +154,7 @@ export function createStdioClient(options: StdioClientOptions): StdioClient {
       }
     },
     broken: noise,
-    oversize(head, tail, bytes) {
-      noise(bytes);
-      const id = idOfOversize(head, tail) ?? onlyId(pending);
-      if (id !== undefined) answer(id, { kind: 'too-large' }, 0);
-    },
+    oversize: (head, tail, bytes) => lost(head, tail, bytes, onlyId(pending)),
   });
 
   return {

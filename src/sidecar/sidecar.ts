@@ -69,7 +69,10 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const socket = await listenForLauncher({
     path: options.socketPath,
     maxQueuedBytes: 2 * config.maxMessageBytes + 16 * 1024 * 1024,
-    onLauncher: tool.offer,
+    onLauncher(launcher) {
+      tool.offer(launcher);
+      if (tool.status().phase !== 'Draining') endpoint.takeStreams();
+    },
     onTerminating() {
       endpoint.endStreams();
       tool.drain();

@@ -49,9 +49,12 @@ let listing = [
     'progress',
     'deaf',
     'wrong-id',
+    'abyss',
   ],
 ].map((name) => tool(name));
 if (is('broken-function')) listing.push({ name: 'broken' } as (typeof listing)[number]);
+/** More levels than a reader of JSON can write again. */
+const abyss = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
 const waiting = new Map<unknown, () => void>();
 
 function call(
@@ -76,6 +79,9 @@ function call(
       return;
     case 'huge':
       return answer('x'.repeat(Number(args['bytes'])));
+    case 'abyss':
+      write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":${abyss}}}\n`);
+      return;
     case 'twice':
       answer('first');
       return answer('second');
@@ -112,6 +118,7 @@ function call(
       });
     case 'change':
       listing = [...listing, tool(`new-${listing.length}`)];
+      modes.push('changed');
       for (let at = 0; at < 1_000; at++) say({ method: 'notifications/tools/list_changed' });
       return answer('changed');
     case 'progress':
@@ -163,6 +170,10 @@ lines.on('line', (line) => {
       });
     case 'tools/list': {
       note('list');
+      if (is('abyss-list') || (is('abyss-relist') && is('changed'))) {
+        write(`{"jsonrpc":"2.0","id":${message.id},"result":{"tools":[{"name":"a","inputSchema":${abyss}}]}}\n`);
+        return;
+      }
       if (is('endless-list')) return say({ id: message.id, result: { tools: [], nextCursor: 'again' } });
       if (!is('paged')) return say({ id: message.id, result: { tools: listing } });
       const from = Number(message.params?.cursor ?? 0);

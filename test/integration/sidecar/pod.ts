@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SidecarConfig } from '../../../src/domain/config/sidecar.ts';
 import type { Identity } from '../../../src/domain/identity/identity.ts';
-import { callHop, type HopOutcome } from '../../../src/mcp/hop.ts';
+import { callHop, type Hop, type HopOutcome } from '../../../src/mcp/hop.ts';
 import { startIdentity } from '../../../src/net/identity.ts';
 import { identityRequest } from '../../../src/net/identityRequest.ts';
 import { openPeer, type Peer } from '../../../src/net/peer.ts';
@@ -63,6 +63,7 @@ export interface Pod {
   peer(identity?: Identity): Promise<Peer>;
   call(name: string, args?: object, options?: CallOptions): Promise<HopOutcome>;
   list(): Promise<HopOutcome>;
+  hop(): Promise<Hop>;
   /** Ends the sidecar and starts it anew on the same socket. */
   restartSidecar(): Promise<void>;
   close(): Promise<void>;
@@ -175,6 +176,10 @@ export async function startPod(options: PodOptions): Promise<Pod> {
       gateway ??= self.peer();
       return request(await gateway, 'tools/call', { name, arguments: args }, more);
     },
+    async hop() {
+      gateway ??= self.peer();
+      return hopTo(await gateway);
+    },
     async list() {
       gateway ??= self.peer();
       return request(await gateway, 'tools/list', {}, {});
@@ -196,23 +201,20 @@ export async function startPod(options: PodOptions): Promise<Pod> {
 
 let ids = 0;
 function request(peer: Peer, method: string, params: object, options: CallOptions): Promise<HopOutcome> {
-  return callHop(
-    {
-      dispatcher: peer.dispatcher() as Parameters<typeof callHop>[0]['dispatcher'],
-      path: '/mcp',
-      client: { name: 'test', version: '1' },
-    },
-    {
-      id: ++ids,
-      method,
-      params: { ...params },
-      ...(options.onProgress === undefined ? {} : { meta: { progressToken: ids } }),
-      signal: options.signal ?? new AbortController().signal,
-      timeoutMs: 20_000,
-      maxAnswerBytes: 8 * 1024 * 1024,
-      onNotification: (_method, notified) => options.onProgress?.(notified),
-    },
-  );
+  return callHop(hopTo(peer), {
+    id: ++ids,
+    method,
+    params: { ...params },
+    ...(options.onProgress === undefined ? {} : { meta: { progressToken: ids } }),
+    signal: options.signal ?? new AbortController().signal,
+    timeoutMs: 20_000,
+    maxAnswerBytes: 8 * 1024 * 1024,
+    onNotification: (_method, notified) => options.onProgress?.(notified),
+  });
+}
+
+function hopTo(peer: Peer): Hop {
+  return { dispatcher: peer.dispatcher() as Hop['dispatcher'], path: '/mcp', client: { name: 'test', version: '1' } };
 }
 
 /** Credentials of a part of ours, from edge, as it would get them. */

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { listenHop } from '../../../src/mcp/hop.ts';
 import {
   buildLauncher,
   eventually,
@@ -53,7 +54,7 @@ describe('a tool pod', () => {
       sandbox: { holds: true, open: [] },
       server: { name: 'bad', version: '1', protocolVersion: '2025-11-25' },
     });
-    expect(status.listing?.functions).toHaveLength(14);
+    expect(status.listing?.functions).toHaveLength(15);
   });
 
   test('a server that knows only the stateless era is spoken to in it', async () => {
@@ -83,8 +84,8 @@ describe('a tool pod', () => {
 
   test('a paged listing is whole; a function that is broken is held back alone [case 56]', async () => {
     const pod = await ready(['paged', 'broken-function']);
-    expect(pod.events('list')).toHaveLength(3);
-    expect(pod.sidecar.status().listing?.functions).toHaveLength(14);
+    expect(pod.events('list')).toHaveLength(4);
+    expect(pod.sidecar.status().listing?.functions).toHaveLength(15);
     expect(pod.lines.join('')).toContain('held back');
   });
 
@@ -241,6 +242,29 @@ describe('servers that misbehave in a call', () => {
     expect(await pod.call('huge', { bytes: 900_000 })).toMatchObject({ kind: 'result' });
   });
 
+  test('an answer nested deeper than can be passed on ends its call with an error, and nothing else', async () => {
+    const pod = await ready();
+    const beside = pod.call('slow', { ms: 300 });
+    expect(await pod.call('abyss')).toMatchObject({
+      kind: 'error',
+      error: { message: expect.stringContaining('larger') },
+    });
+    expect(await beside).toMatchObject(text('slow'));
+    expect(pod.events('start')).toHaveLength(1);
+    expect(pod.lines.join('')).not.toContain('bug');
+  });
+
+  test('a listing nested that deeply ends no sidecar: at the start it is a problem, later the good one stays', async () => {
+    const bad = await start(['abyss-list']);
+    await eventually(() => bad.sidecar.status().problem?.includes('tools/list') === true, 'the problem');
+    const later = await ready(['abyss-relist']);
+    await later.call('change');
+    await eventually(() => later.events('list').length === 2, 'a second listing');
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await later.call('echo', { text: 'x' })).toMatchObject(text('x'));
+    expect(later.sidecar.status().listing?.functions).toHaveLength(15);
+  });
+
   test('[case 29] a call over the limit is not sent', async () => {
     const pod = await ready();
     const outcome = await pod.call('echo', { text: 'x'.repeat(1024 * 1024) });
@@ -268,7 +292,7 @@ describe('servers that misbehave in a call', () => {
     const pod = await ready();
     const before = pod.sidecar.status().listing?.hash;
     await pod.call('change');
-    await eventually(() => pod.sidecar.status().listing?.functions.length === 15, 'the new listing');
+    await eventually(() => pod.sidecar.status().listing?.functions.length === 16, 'the new listing');
     await new Promise((resolve) => setTimeout(resolve, 400));
     expect(pod.sidecar.status().listing?.hash).not.toBe(before);
     expect(pod.events('list').length).toBeLessThanOrEqual(5);
@@ -279,6 +303,28 @@ describe('servers that misbehave in a call', () => {
     await pod.call('deaf');
     expect(await pod.call('echo', { text: 'x' })).toMatchObject(lost('timeout'));
     await eventually(() => pod.events('start').length === 2, 'a new start');
+  });
+});
+
+describe('a tool that ends its own launcher', () => {
+  test('listeners of the next one stay', async () => {
+    const pod = await start([], { startLauncher: false });
+    const first = pod.startLauncher();
+    await pod.untilReady();
+    first.kill('SIGTERM');
+    await new Promise((resolve) => first.once('exit', resolve));
+    pod.startLauncher();
+    await pod.untilReady();
+    const listening = listenHop(
+      await pod.hop(),
+      'listen',
+      AbortSignal.timeout(1_000),
+      () => {},
+      () => {},
+    );
+    const began = Date.now();
+    await listening;
+    expect(Date.now() - began).toBeGreaterThan(900);
   });
 });
 
