@@ -137,7 +137,7 @@ const GROUPS: Record<string, readonly string[]> = {
   'apis/batch/v1': ['jobs', 'cronjobs'],
   'apis/discovery.k8s.io/v1': ['endpointslices'],
   'apis/networking.k8s.io/v1': ['networkpolicies'],
-  'apis/oz0.ai/v1alpha1': ['tools', 'plugins', 'agents'],
+  'apis/oz0.ai/v1alpha1': ['tools', 'plugins', 'connections', 'agents'],
 };
 
 function pathOf(kind: string, namespace: string | undefined): string {
