@@ -78,6 +78,17 @@ export function createIdentityHandler(
     if (request.url !== '/v1/identity' || request.method !== 'POST') return refuse(response, 'not-found');
     const described = await describe(request);
     if (typeof described === 'string') return refuse(response, described);
+    // Counted from here: a body that comes slowly takes a connection, and no place of those that are being answered.
+    if (running >= MAX_AT_ONCE) return refuse(response, 'busy');
+    running++;
+    try {
+      await answer(described, response);
+    } finally {
+      running--;
+    }
+  }
+
+  async function answer(described: Described, response: ServerResponse): Promise<void> {
     const abort = new AbortController();
     response.once('close', () => abort.abort());
     const api = { timeoutMs: API_TIMEOUT_MS, signal: abort.signal };
@@ -102,10 +113,10 @@ export function createIdentityHandler(
 
     const decision = decideIdentity(token, found && podFacts(found), scope.namespace, scope.trustDomain);
     if (decision.kind === 'refuse') return refuse(response, decision.reason, pod);
-    const answer = issue(keys, scope, decision.identity, described.publicKey, now());
+    const signed = issue(keys, scope, decision.identity, described.publicKey, now());
     log.info({ pod, identity: formatIdentity(scope.trustDomain, decision.identity) }, 'identity signed');
     options.count('signed');
-    send(response, 200, answer);
+    send(response, 200, signed);
   }
 
   function refuse(response: ServerResponse, code: RefusalCode, subject?: string): void {
@@ -119,16 +130,12 @@ export function createIdentityHandler(
   }
 
   return (request, response) => {
-    if (running >= MAX_AT_ONCE) return refuse(response, 'busy');
-    running++;
-    serve(request, response)
-      .catch((error) => {
-        if (response.headersSent || response.destroyed) return;
-        const known = error instanceof ApiError;
-        if (!known) log.error({ error }, 'bug: an identity request failed');
-        refuse(response, 'unavailable', known ? error.code : undefined);
-      })
-      .finally(() => running--);
+    serve(request, response).catch((error) => {
+      if (response.headersSent || response.destroyed) return;
+      const known = error instanceof ApiError;
+      if (!known) log.error({ error }, 'bug: an identity request failed');
+      refuse(response, 'unavailable', known ? error.code : undefined);
+    });
   };
 }
 

@@ -94,6 +94,7 @@ describe('bearer token to principal', () => {
     let asked = 0;
     const { ask } = world({
       maxReviews: 2,
+      maxReviewsPerSource: 2,
       review: () => {
         asked += 1;
         return gate.promise;
@@ -126,4 +127,16 @@ describe('bearer token to principal', () => {
     state.answer = { authenticated: true, user: { username, extra: {} } };
     expect(await ask('t')).toEqual({ ok: false, reason: 'not-a-service-account' });
   });
+});
+
+test('[I12] tokens from one address take only their share of the reviews: the others’ are reviewed', async () => {
+  const answer = Promise.withResolvers<Review>();
+  const { authenticate } = createAuthenticator({ review: () => answer.promise, maxReviews: 8, maxReviewsPerSource: 2 });
+  const flood = Array.from({ length: 20 }, (_, at) => authenticate(`Bearer junk${at}`, '10.0.0.1'));
+  const honest = authenticate('Bearer honest', '10.0.0.2');
+  answer.resolve(REVIEWED);
+  expect(await honest).toMatchObject({ ok: true });
+  const answered = await Promise.all(flood);
+  expect(answered.filter((each) => !each.ok && each.reason === 'overloaded')).toHaveLength(18);
+  expect(await authenticate('Bearer later', '10.0.0.1')).toMatchObject({ ok: true });
 });

@@ -4,6 +4,7 @@
  * the token's own expiry; every limit closes, none opens.
  */
 import { hash } from 'node:crypto';
+import { createInFlight } from '../domain/inFlight.ts';
 import { type Principal, principalOf, type ReviewedUser } from './principal.ts';
 
 export type Review = { readonly authenticated: true; readonly user: ReviewedUser } | { readonly authenticated: false };
@@ -24,12 +25,17 @@ export interface AuthenticateOptions {
   readonly maxEntries?: number;
   /** Reviews at once; further tokens that are not known are turned away. */
   readonly maxReviews?: number;
+  /** Of these, those of tokens from one address: anybody can write what looks like a token. */
+  readonly maxReviewsPerSource?: number;
   readonly reviewTimeoutMs?: number;
   readonly onReview?: (outcome: 'authenticated' | 'refused' | 'failed' | 'overloaded') => void;
 }
 
 export interface Authenticator {
-  readonly authenticate: (authorization: string | undefined) => Authentication | Promise<Authentication>;
+  readonly authenticate: (
+    authorization: string | undefined,
+    source?: string,
+  ) => Authentication | Promise<Authentication>;
   /** Tokens remembered. */
   readonly size: () => number;
 }
@@ -49,6 +55,7 @@ export function createAuthenticator(options: AuthenticateOptions): Authenticator
   const keepRefusedMs = options.keepRefusedMs ?? 1_500;
   const maxEntries = options.maxEntries ?? 4_096;
   const maxReviews = options.maxReviews ?? 32;
+  const reviewsOf = createInFlight(options.maxReviewsPerSource ?? maxReviews / 4);
   const reviewTimeoutMs = options.reviewTimeoutMs ?? 5_000;
   /** In order of use, oldest first. */
   const kept = new Map<string, Entry>();
@@ -86,7 +93,7 @@ export function createAuthenticator(options: AuthenticateOptions): Authenticator
   };
 
   return {
-    authenticate: (authorization) => {
+    authenticate: (authorization, source = '') => {
       if (authorization === undefined || authorization.length > MAX_TOKEN_CHARS) return UNAUTHENTICATED;
       const token = BEARER.exec(authorization)?.[1];
       if (token === undefined) return UNAUTHENTICATED;
@@ -98,11 +105,15 @@ export function createAuthenticator(options: AuthenticateOptions): Authenticator
       }
       const running = asking.get(key);
       if (running !== undefined) return running;
-      if (asking.size >= maxReviews) {
+      const leave = asking.size < maxReviews ? reviewsOf.enter(source) : undefined;
+      if (leave === undefined) {
         options.onReview?.('overloaded');
         return { ok: false, reason: 'overloaded' };
       }
-      const answer = ask(token, key).finally(() => asking.delete(key));
+      const answer = ask(token, key).finally(() => {
+        asking.delete(key);
+        leave();
+      });
       asking.set(key, answer);
       return answer;
     },

@@ -21,6 +21,8 @@ import { watchCatalog } from './watch.ts';
 /** Short, so that a black hole leaves time to dial another pod. */
 const CONNECT_TIMEOUT_MS = 1_000;
 const CONNECTIONS_PER_POD = 256;
+/** Of one pod: its calls and event streams at once, each a connection of its own. */
+const CONNECTIONS_PER_AGENT = 256;
 const REVIEW_TIMEOUT_MS = 5_000;
 const CLOSE_MARGIN_MS = 2_000;
 
@@ -95,6 +97,7 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
     credentials: identity,
     trustDomain,
     clientCertificate: 'none',
+    limits: { maxConnectionsPerAddress: CONNECTIONS_PER_AGENT },
     handler: (request, response) => gateway.handle(request, response),
     signal,
   });

@@ -8,11 +8,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Identity } from '../domain/identity/identity.ts';
+import { createInFlight } from '../domain/inFlight.ts';
 import { type CredentialSource, type TlsCredentials, untilCredentials } from './credentials.ts';
 import { identityOfSubjectAltName } from './peerIdentity.ts';
 
 export interface TlsServerLimits {
   readonly maxConnections: number;
+  /** Of these, those from one address; unset, all of them. */
+  readonly maxConnectionsPerAddress?: number;
   readonly maxHeaderBytes: number;
   readonly handshakeTimeoutMs: number;
   /** From a request's first byte to the end of its head, and to the end of its body. */
@@ -69,6 +72,7 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   const first = await untilCredentials(options.credentials, options.signal);
   const clients = new WeakMap<Duplex, Client>();
   const sockets = new Set<Duplex>();
+  const perAddress = createInFlight(limits.maxConnectionsPerAddress ?? limits.maxConnections);
   let closing = false;
 
   const server = createServer(
@@ -105,10 +109,15 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
   }
 
   server.on('connection', (socket: Socket) => {
-    if (options.acceptAddress !== undefined && !options.acceptAddress(socket.remoteAddress ?? '')) socket.destroy();
+    const address = socket.remoteAddress ?? '';
+    const leave = perAddress.enter(address);
+    if (leave === undefined || options.acceptAddress?.(address) === false) socket.destroy();
     // A half-made connection counts, so that closing cuts it too.
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      leave?.();
+    });
   });
   server.on('secureConnection', (socket) => {
     socket.on('error', () => {});

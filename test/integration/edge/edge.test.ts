@@ -1,6 +1,7 @@
 /** Edge over real TLS, before an API server of the test's. */
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadEdgeKeys } from '../../../src/edge/authority.ts';
 import { publishTrustBundle } from '../../../src/edge/trustBundle.ts';
@@ -26,6 +27,30 @@ function ask(token: string, csr = newRequest()) {
     token: async () => token,
   })(csr, new AbortController().signal);
 }
+
+describe('a crowd at the signer', () => {
+  test('requests whose bodies do not come take no place of those that do', async () => {
+    const open = () =>
+      new Promise<TLSSocket>((resolve, reject) => {
+        const socket = connect({ host: '127.0.0.1', port: cluster.edge.port, rejectUnauthorized: false }, () =>
+          resolve(socket),
+        );
+        socket.on('error', reject);
+      });
+    const slow = await Promise.all(Array.from({ length: 70 }, open));
+    for (const socket of slow) {
+      socket.write(
+        'POST /v1/identity HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer 0123456789abcdef\r\n' +
+          'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{',
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await ask(cluster.api.addPod({ ...SEARCH_POD, name: 'oz0t-search-c', uid: 'uid-c' }))).toMatchObject({
+      identity: expect.stringContaining('/pod/uid-c'),
+    });
+    for (const socket of slow) socket.destroy();
+  });
+});
 
 describe('identities', () => {
   test('[D04] a tool pod gets a certificate for itself, for an hour, without session keys', async () => {

@@ -58,6 +58,31 @@ function dial(address: PeerOptions['address'], options: Partial<PeerOptions> = {
   };
 }
 
+describe('a crowd from one address', () => {
+  test('takes no more than its share of connections, whatever it does with them; the others are served', async () => {
+    const { address } = await serve({ clientCertificate: 'none', limits: { maxConnectionsPerAddress: 3 } });
+    const from = (localAddress: string) =>
+      new Promise<Socket>((resolve) => {
+        const socket = connectTcp({ ...address, localAddress }, () => resolve(socket));
+        socket.on('error', () => {});
+      });
+    const crowd = await Promise.all(Array.from({ length: 10 }, () => from('127.0.0.2')));
+    await expect.poll(() => crowd.filter((socket) => socket.closed || socket.readableEnded).length).toBe(7);
+    expect(await dial(address).get()).toMatchObject({ statusCode: 200 });
+    for (const socket of crowd) socket.destroy();
+    // A share is given back.
+    await expect
+      .poll(async () => {
+        const again = await from('127.0.0.2');
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        const open = !again.closed && !again.readableEnded;
+        again.destroy();
+        return open;
+      })
+      .toBe(true);
+  });
+});
+
 describe('mutual TLS', () => {
   test('[S04] both ends know each other by identity', async () => {
     const { address, seen } = await serve();
