@@ -16,6 +16,7 @@ import {
 import { leaderRules, rulesFor } from '../../../src/engine/rules.ts';
 import { readSettings as readGatewaySettings } from '../../../src/gateway/settings.ts';
 import { componentLabels, DEFAULT_RESOURCES } from '../../../src/reconcilers/operator.ts';
+import { UPSTREAM_CA } from '../../../src/reconcilers/trust/reconcile.ts';
 import { chart, helm, NAMESPACE, named, ofKind, type Rendered, render, runHelm, workload } from './render.ts';
 
 const components = ['controller', 'gateway', 'egress', 'edge'] as const;
@@ -69,6 +70,14 @@ describe.skipIf(helm === undefined)(
       for (const kind of ['Secret', 'ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration', 'APIService']) {
         expect(kinds).not.toContain(kind);
       }
+    });
+
+    test('further CAs for upstream servers are a ConfigMap that the controller reads, or none', () => {
+      const pem = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----';
+      expect(objects.filter(({ metadata }) => metadata.name === UPSTREAM_CA)).toEqual([]);
+      const found = named(render(`--set=egress.upstreamCA=${pem}`), 'ConfigMap', UPSTREAM_CA);
+      expect(found).toMatchObject({ metadata: { namespace: NAMESPACE }, data: { 'ca.crt': `${pem}\n` } });
+      expect(() => render('--set=egress.upstreamCA=/etc/ca.crt')).toThrow(/upstreamCA/);
     });
 
     describe.each(components)('%s', (component) => {
@@ -294,7 +303,7 @@ describe.skipIf(helm === undefined)(
       const policies = ofKind(objects, 'ValidatingAdmissionPolicy');
 
       test('[D04] every policy fails closed, is bound, denies, and says what to do', () => {
-        expect(policies).toHaveLength(11);
+        expect(policies).toHaveLength(12);
         for (const { metadata, spec } of policies) {
           expect(spec.failurePolicy, metadata.name).toBe('Fail');
           const binding = named(objects, 'ValidatingAdmissionPolicyBinding', metadata.name);
