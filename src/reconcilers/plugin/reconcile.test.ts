@@ -52,6 +52,21 @@ describe('[K01] the Tools of a Plugin', () => {
     }
   });
 
+  test('[C01] each gets all that the Plugin requires, of the Secret that is named as the Plugin unless it says otherwise', () => {
+    const specs = (requires: Record<string, unknown>) => {
+      const outcome = outcomeOf(aPlugin({ tools: ENTRIES, requires }));
+      const children = outcome.do === 'converge' ? outcome.children : [];
+      for (const child of children) expect(judge(toolKind.schema, child)).toMatchObject({ ok: true });
+      return children.map(({ spec }) => spec);
+    };
+    const inject = [{ secret: 'TOKEN', host: 'api.github.com', in: 'header', port: 443, websocket: false }];
+    const wanted = { secrets: ['TOKEN'], secretRef: { name: 'acme-github' }, inject };
+    expect(specs({ secrets: ['TOKEN'], inject })).toMatchObject([wanted, wanted]);
+    const other = { secretRef: { name: 'other' } };
+    expect(specs({ secrets: ['TOKEN'], ...other })).toMatchObject([other, other]);
+    for (const spec of specs({})) expect(spec).not.toHaveProperty('secretRef');
+  });
+
   test('an entry that is taken out is not wanted any more', () => {
     const outcome = outcomeOf(aPlugin({ tools: ENTRIES.slice(1) }), { children: [owned('acme-github')] });
     expect(outcome.do === 'converge' && outcome.children.map(({ metadata }) => metadata.name)).toEqual(['acme-fetch']);

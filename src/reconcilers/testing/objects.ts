@@ -52,6 +52,29 @@ export function aPlugin(spec: Fields = {}, metadata: Fields = {}, status?: Field
   };
 }
 
+/** A server elsewhere. */
+export function aRemoteTool(spec: Fields = {}, metadata: Fields = {}, status?: Fields): KubeObject {
+  const { spec: _, ...tool } = aTool({}, { name: 'tracker', ...metadata }, status);
+  return { ...tool, spec: { url: 'https://mcp.example.com/mcp', ...spec } };
+}
+
+/** For the tool `tracker`. */
+export function aConnection(spec: Fields = {}, metadata: Fields = {}, status?: Fields): KubeObject {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'Connection',
+    metadata: { name: 'tracker', namespace: 'acme', uid: 'connection-uid', generation: 1, ...metadata },
+    spec: {
+      tools: ['tracker'],
+      kind: 'secret',
+      secret: { secretRef: { name: 'tracker-token' }, key: 'token' },
+      bind: [{ host: 'gitlab.example.com' }],
+      ...spec,
+    },
+    ...(status ? { status } : {}),
+  };
+}
+
 export function anAgent(tools: readonly string[]): KubeObject {
   const metadata = { name: 'acme-reviewer', namespace: 'acme', uid: 'agent-uid', generation: 1 };
   return { apiVersion: API_VERSION, kind: 'Agent', metadata, spec: { serviceAccounts: ['reviewer'], tools } };

@@ -2,17 +2,31 @@ import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { type KubeObject, resourceKey } from '../../engine/contract.ts';
 import { at, recordsAt, textAt } from '../live.ts';
-import { aPlugin, aPluginTool, aTool, DIGEST, OPERATOR, observe } from '../testing/objects.ts';
+import {
+  aConnection,
+  aPlugin,
+  aPluginTool,
+  aRemoteTool,
+  aTool,
+  DIGEST,
+  OPERATOR,
+  observe,
+} from '../testing/objects.ts';
 import { TOOL_OWNS } from './children.ts';
 import { TEMPLATE_ANNOTATION } from './pod.ts';
 import { toolReconciler } from './reconcile.ts';
 
 const reconciler = toolReconciler(OPERATOR, () => Promise.reject(new Error('not asked')));
 
-function childrenOf(tool: KubeObject, plugins: readonly KubeObject[] = [], operator = OPERATOR): readonly KubeObject[] {
+function childrenOf(
+  tool: KubeObject,
+  plugins: readonly KubeObject[] = [],
+  operator = OPERATOR,
+  connections: readonly KubeObject[] = [],
+): readonly KubeObject[] {
   const of =
     operator === OPERATOR ? reconciler : toolReconciler(operator, () => Promise.reject(new Error('not asked')));
-  const outcome = of.reconcile(observe(of, tool, { reads: { plugin: plugins } }));
+  const outcome = of.reconcile(observe(of, tool, { reads: { plugin: plugins, connections } }));
   if (outcome.do !== 'converge') throw new Error('held');
   return outcome.children;
 }
@@ -57,6 +71,124 @@ describe('children of a Tool, as YAML', () => {
     await expect(stringify(children, { aliasDuplicateObjects: false })).toMatchFileSnapshot(
       'golden/plugin-any.golden.yaml',
     );
+  });
+});
+
+describe('credentials and remote servers, as YAML', () => {
+  const secrets = { secrets: ['TOKEN', 'OTHER'], inject: [{ secret: 'TOKEN', host: 'api.example.com' }] };
+
+  test('[C01] [C02] [N11] secrets of its own and of a Connection', async () => {
+    const children = childrenOf(aTool({ ...secrets, hosts: ['api.example.com', '*.example.org'] }), [], OPERATOR, [
+      aConnection({ tools: ['everything'] }),
+    ]);
+    await expect(stringify(child(children, 'DaemonSet'), { aliasDuplicateObjects: false })).toMatchFileSnapshot(
+      'golden/secrets.golden.yaml',
+    );
+  });
+
+  test('[K06] [C05] a server elsewhere', async () => {
+    const headers = { 'X-Team': 'platform', Authorization: 'Bearer $'.concat('{TOKEN}') };
+    const children = childrenOf(aRemoteTool({ secrets: ['TOKEN'], headers, replicas: 2 }));
+    await expect(stringify(children, { aliasDuplicateObjects: false })).toMatchFileSnapshot(
+      'golden/remote.golden.yaml',
+    );
+  });
+});
+
+describe("[C01] [case 79] secrets are the sidecar's alone", () => {
+  const connected = childrenOf(aTool({ secrets: ['TOKEN', 'B'], secretRef: { name: 'mine' } }), [], OPERATOR, [
+    aConnection({ tools: ['everything'] }),
+  ]);
+  const pod = at(child(connected, 'DaemonSet'), 'spec', 'template', 'spec');
+  const all = [...recordsAt(pod, 'initContainers'), ...recordsAt(pod, 'containers')];
+
+  test('no other container mounts them, and none has them in its environment', () => {
+    const mounting = all.filter((item) => recordsAt(item, 'volumeMounts').some(({ name }) => name === 'secrets'));
+    expect(mounting.map(({ name }) => name)).toEqual(['sidecar']);
+    for (const item of all) {
+      expect(item).not.toHaveProperty('envFrom');
+      expect(recordsAt(item, 'env').every(({ valueFrom }) => valueFrom === undefined)).toBe(true);
+    }
+  });
+
+  test('[case 81] the declared keys and no other, optional, read-only, readable by the sidecar', () => {
+    const volume = recordsAt(pod, 'volumes').find(({ name }) => name === 'secrets');
+    expect(volume?.['projected']).toEqual({
+      defaultMode: 0o444,
+      sources: [
+        {
+          secret: {
+            name: 'mine',
+            optional: true,
+            items: [
+              { key: 'TOKEN', path: 'own/TOKEN' },
+              { key: 'B', path: 'own/B' },
+            ],
+          },
+        },
+        {
+          secret: { name: 'tracker-token', optional: true, items: [{ key: 'token', path: 'connections/tracker' }] },
+        },
+      ],
+    });
+    const sidecar = all.find(({ name }) => name === 'sidecar');
+    expect(recordsAt(sidecar, 'volumeMounts')).toContainEqual({
+      name: 'secrets',
+      mountPath: '/oz0/secrets',
+      readOnly: true,
+    });
+  });
+
+  test('a tool without any mounts none', () => {
+    expect(JSON.stringify(podSpec(aTool()))).not.toContain('/oz0/secrets');
+  });
+});
+
+describe('[K06] a server elsewhere', () => {
+  const remote = (spec: Record<string, unknown> = {}, ...connections: KubeObject[]) => {
+    const children = childrenOf(aRemoteTool(spec), [], OPERATOR, connections);
+    const pod = at(child(children, 'Deployment'), 'spec', 'template', 'spec');
+    const [sidecar] = recordsAt(pod, 'containers');
+    return {
+      children,
+      pod,
+      config: JSON.parse((textAt(recordsAt(sidecar, 'env')[0], 'value') ?? '').replaceAll('$$', () => '$')),
+    };
+  };
+
+  test('is the sidecar alone, wherever it may run', () => {
+    const { children, pod } = remote();
+    expect(children.map(({ kind }) => kind)).toContain('Deployment');
+    expect(recordsAt(pod, 'containers').map(({ name }) => name)).toEqual(['sidecar']);
+    expect(pod).not.toHaveProperty('initContainers');
+    expect(recordsAt(pod, 'volumes').map(({ name }) => name)).toEqual(['trust', 'identity']);
+  });
+
+  test('[S05] behind the same walls', () => {
+    const spec = (children: readonly KubeObject[]) => at(child(children, 'NetworkPolicy'), 'spec');
+    expect(spec(remote().children)).toEqual(spec(childrenOf(aTool({}, { name: 'tracker' }))));
+  });
+
+  test('its host is all that its pod may reach', () => {
+    expect(remote().config).toMatchObject({
+      argv: [],
+      remote: { url: 'https://mcp.example.com/mcp', headers: {} },
+      hosts: ['mcp.example.com'],
+    });
+  });
+
+  test("[N12] a Connection's header at its host wins over one of its own", () => {
+    const spec = { secrets: ['TOKEN'], headers: { authorization: 'Bearer $'.concat('{TOKEN}'), 'X-Team': 'a' } };
+    const here = aConnection({ bind: [{ host: 'mcp.example.com' }] });
+    expect(remote(spec, here).config.remote.headers).toEqual({ 'X-Team': 'a' });
+    expect(remote(spec, aConnection()).config.remote.headers).toEqual(spec.headers);
+  });
+
+  test('[C05] a bound secret in a header stays there, for the proxy to fill in', () => {
+    const headers = { Authorization: 'Bearer $'.concat('{TOKEN}') };
+    const { config } = remote({ secrets: ['TOKEN'], headers, inject: [{ secret: 'TOKEN', host: 'mcp.example.com' }] });
+    expect(config.remote.headers).toEqual(headers);
+    expect(config.bindings).toMatchObject([{ secret: 'TOKEN', host: 'mcp.example.com', name: 'Authorization' }]);
   });
 });
 
@@ -218,6 +350,11 @@ describe('[S07] what a Tool may set', () => {
         '{"namespace":"acme","tool":"everything","argv":["/usr/bin/tool","--stdio"],"env":{"ALPHA":"two\\nlines","ZETA":"1"},"timeoutMs":120000,"concurrency":2,"maxMessageBytes":4194304}',
     });
   });
+});
+
+test('dollars arrive as they are written, since the kubelet would read $(NAME) and $$', () => {
+  const [variable] = recordsAt(container(aTool({ env: { A: '$(HOME) $$ $B' } }), 'sidecar'), 'env');
+  expect(textAt(variable, 'value')).toContain('"A":"$$(HOME) $$$$ $$B"');
 });
 
 describe('what rolls pods', () => {

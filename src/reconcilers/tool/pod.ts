@@ -186,7 +186,7 @@ function sidecarContainer(
     image,
     // A small heap and no worker threads: each tool pays for its sidecar's memory.
     command: ['/usr/local/bin/node', '--max-semi-space-size=1', '--single-threaded', '/app/sidecar.mjs'],
-    env: [{ name: 'OZ0_SIDECAR', value: sidecarConfig(tool, source, credentials) }],
+    env: [{ name: 'OZ0_SIDECAR', value: literal(sidecarConfig(tool, source, credentials)) }],
     ...(process ? { restartPolicy: 'Always' } : {}),
     ports: [
       { name: 'tls', containerPort: PORT_TLS, protocol: 'TCP' },
@@ -214,6 +214,11 @@ function sidecarContainer(
       ...(credentials.secrets.length > 0 ? [{ name: 'secrets', mountPath: '/oz0/secrets', readOnly: true }] : []),
     ],
   };
+}
+
+/** The kubelet puts variables in for `$(NAME)`, and one dollar for two: a text that is to arrive as it is has two for each. */
+function literal(value: string): string {
+  return value.replaceAll('$', () => '$$');
 }
 
 function containerSecurity(uid: number): Record<string, unknown> {

@@ -4,8 +4,10 @@ import { tool as toolKind } from '../../api/tool.ts';
 import type { KubeObject, Sensed } from '../../engine/contract.ts';
 import type { Status } from '../../engine/status.ts';
 import {
+  aConnection,
   aPlugin,
   aPluginTool,
+  aRemoteTool,
   aTool,
   IMAGE,
   messageOf,
@@ -32,6 +34,7 @@ interface Scene {
   readonly workload?: KubeObject | 'none';
   readonly pods?: readonly KubeObject[];
   readonly policies?: readonly KubeObject[];
+  readonly connections?: readonly KubeObject[];
   readonly trust?: KubeObject | 'none';
   readonly listing?: unknown;
   readonly trouble?: unknown;
@@ -53,10 +56,17 @@ function sensed(value: unknown, pod: KubeObject, key?: string): Sensed {
 }
 
 function see(scene: Scene): Status {
-  const { tool = TOOL, workload = WORKLOAD, pods = [READY_POD], policies = [], trust = TRUST } = scene;
+  const {
+    tool = TOOL,
+    workload = WORKLOAD,
+    pods = [READY_POD],
+    policies = [],
+    connections = [],
+    trust = TRUST,
+  } = scene;
   return statusOf(reconciler, tool, {
     children: workload === 'none' ? [] : [workload],
-    reads: { pods, policies, trust: trust === 'none' ? [] : [trust] },
+    reads: { pods, policies, connections, trust: trust === 'none' ? [] : [trust] },
     sensed: {
       listing: sensed(scene.listing, pods[0] ?? READY_POD, scene.listingKey),
       trouble: sensed(scene.trouble, pods.at(-1) ?? READY_POD),
@@ -126,6 +136,84 @@ describe('Accepted: what only other objects, or this version, can refuse', () =>
 
   test('an old status that no longer fits does not make the Tool unreadable', () => {
     expect(reconciler.parse(aTool({}, {}, { listing: 'of an earlier version' }))).toMatchObject({ ok: true });
+  });
+});
+
+describe('Connected: whether pods have what the Tool needs', () => {
+  const secret = aTool({ secrets: ['TOKEN'] });
+  const connection = aConnection({ tools: ['everything'] });
+  const workloadOfTool = (tool: KubeObject, ...connections: KubeObject[]) => {
+    const outcome = reconciler.reconcile(observe(reconciler, tool, { reads: { connections } }));
+    const wanted = outcome.do === 'converge' ? outcome.children.at(-1) : undefined;
+    if (!wanted) throw new Error('no workload');
+    return wanted;
+  };
+  /** With the workload that the Tool and its Connections come to. */
+  const given = (tool: KubeObject, scene: Scene, ...connections: KubeObject[]): Scene => {
+    const status = scene.pods?.some((pod) => pod.metadata.name === 'b') ? STARTING : {};
+    const workload = live(workloadOfTool(tool, ...connections), status);
+    const pods = (scene.pods ?? [READY_POD]).map((pod) =>
+      podOf(workload, pod.metadata.name, pod.metadata.name === 'b' ? NOT_READY : {}),
+    );
+    return { ...scene, tool, workload, pods, connections };
+  };
+  const lacking = (name: string, problem: 'missing' | 'empty' | 'malformed'): Scene => ({
+    pods: [BAD_POD],
+    trouble: anAnswer({ podUid: 'b-uid', phase: 'Down', secrets: { problems: [{ name, problem }] } }),
+  });
+  const MCP = aRemoteTool({}, { name: 'everything' });
+
+  test.for<[string, Scene, string]>([
+    ['there is nothing', WELL, 'True NothingToConnect'],
+    ['nobody said', given(secret, {}), 'Unknown Connecting'],
+    ['the pods have it', given(secret, WELL), 'True Connected'],
+    ['[case 81] a Secret is missing', given(secret, lacking('TOKEN', 'missing')), 'False SecretMissing'],
+    ['[case 81] a key is empty', given(secret, lacking('TOKEN', 'empty')), 'False SecretEmpty'],
+    ['a value cannot be sent', given(secret, lacking('TOKEN', 'malformed')), 'False SecretMalformed'],
+    [
+      'a Secret went while its pod takes calls',
+      given(secret, { listing: anAnswer({ secrets: { problems: [{ name: 'TOKEN', problem: 'missing' }] } }) }),
+      'False SecretMissing',
+    ],
+    ['a problem of a secret that it has not', given(secret, lacking('OTHER', 'missing')), 'Unknown Connecting'],
+    ['the pods have that of a Connection', given(TOOL, WELL, connection), 'True Connected'],
+    [
+      'the pods there are were made before the Connection',
+      { ...WELL, connections: [connection] },
+      'Unknown Connecting',
+    ],
+    ['a remote server that answers', given(MCP, WELL), 'True Connected'],
+    [
+      'a remote server that does not',
+      given(MCP, { pods: [BAD_POD], trouble: anAnswer({ podUid: 'b-uid', phase: 'Down', problem: 'status 401' }) }),
+      'False ServerUnreachable',
+    ],
+  ])('%s', ([, scene, wanted]) => {
+    const status = see(scene);
+    expect(verdict(status, 'Connected')).toBe(wanted);
+    if (!wanted.startsWith('True')) expect(verdict(status, 'Ready')).not.toMatch(/^True/);
+    expect(judge(toolKind.schema, { ...(scene.tool ?? TOOL), status })).toMatchObject({ ok: true });
+  });
+
+  test('[case 81] every condition that waits for it names the key, and status does', () => {
+    const status = see(given(secret, lacking('TOKEN', 'missing')));
+    for (const type of ['Connected', 'Installed', 'Listed']) {
+      expect(messageOf(status, type), type).toMatch(/key TOKEN of Secret everything is missing/i);
+    }
+    expect(verdict(status, 'Installed')).toBe('False SecretMissing');
+    expect(status['secrets']).toEqual([{ secret: 'everything', key: 'TOKEN', problem: 'missing' }]);
+  });
+
+  test('status names the Connections whose credentials the pods have, once they do', () => {
+    expect(see(given(TOOL, WELL, connection))['connections']).toEqual(['tracker']);
+    expect(see({ ...WELL, connections: [connection] })).not.toHaveProperty('connections');
+  });
+
+  test('a host that a secret is bound to and that the Tool may not reach is said', () => {
+    const scene = given(aTool({ secrets: ['TOKEN'], inject: [{ secret: 'TOKEN', host: 'api.example.com' }] }), WELL);
+    expect(messageOf(see(scene), 'Accepted')).toBe(
+      'Secrets are bound to hosts that its hosts do not name: api.example.com.',
+    );
   });
 });
 

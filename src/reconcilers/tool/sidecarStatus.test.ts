@@ -13,6 +13,18 @@ test('what a sidecar does not know is unknown', () => {
   expect(sandbox).toEqual({ holds: true, open: ['a'], userNamespace: 'unknown', pidsLimit: 'unknown' });
 });
 
+test('[I4] [case 83] of secrets a name and a known problem, and nothing else', () => {
+  const problems = [
+    { name: 'TOKEN', problem: 'missing', value: 'hunter2' },
+    { name: 'B', problem: 'hunter2' },
+    { problem: 'empty' },
+    'hunter2',
+  ];
+  const read = readSidecarStatus({ ...anAnswer(), secrets: { problems, values: ['hunter2'] } });
+  expect(read?.secrets).toEqual({ problems: [{ name: 'TOKEN', problem: 'missing' }] });
+  expect(readSidecarStatus({ ...anAnswer(), secrets: 'x' })).not.toHaveProperty('secrets');
+});
+
 test.for<[string, unknown]>([
   ['nothing', undefined],
   ['text', 'ok'],
