@@ -70,15 +70,16 @@ const SIGNER_PER_MINUTE = 20;
 const SIGNER_AT_ONCE = 256;
 const SIGNER_AT_ONCE_PER_SOURCE = 4;
 const MAX_SOURCES = 20_000;
-/** Lines that one source, or one tool, may write into our log. */
-const LINES_BURST = 60;
-const LINES_PER_MINUTE = 60;
+/** Lines that one tool may write into our log in a minute, and one source that is no tool; all of them are counted. */
+const TOOL_LINES = 1_000;
+const SOURCE_LINES = 20;
 
 export function createConnectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const { log, policy, signal } = options;
   const now = options.now ?? Date.now;
   const perSource = createRateLimit(SIGNER_BURST, SIGNER_PER_MINUTE, MAX_SOURCES, now);
-  const lines = createRateLimit(LINES_BURST, LINES_PER_MINUTE, MAX_SOURCES, now);
+  const toolLines = createRateLimit(TOOL_LINES, TOOL_LINES, MAX_SOURCES, now);
+  const sourceLines = createRateLimit(SOURCE_LINES, SOURCE_LINES, MAX_SOURCES, now);
   const limits = createToolLimits({ ...TOOL_LIMITS, ...options.toolLimits }, now);
   const openBySource = new Map<string, number>();
   const live = new Set<LiveTunnel>();
@@ -128,7 +129,7 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
       const upstream = await dialNamed({ ...options.signer, timeoutMs: DIAL_TIMEOUT_MS, signal });
       if (upstream === undefined) return refuse(client, source, { reason: 'upstream-failed', peer, target });
       options.count('signer');
-      say('info', source, { source, ...who(peer), target: formatTarget(target), decision: 'signer' });
+      say('info', source, peer, { target: formatTarget(target), decision: 'signer' });
       accept(client);
       await tunnel({ client, upstream, head, bounds: options.signerBounds ?? SIGNER_BOUNDS }).ended;
     } finally {
@@ -191,15 +192,13 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
   ) {
     const { address, opened, socket } = dialled;
     const said = {
-      source,
-      ...who(tool),
       target: formatTarget(target),
       pattern: pattern.text,
       address,
       class: dialled.class,
     };
     options.count('connected');
-    say('info', keyOf(tool), { ...said, decision: 'connect' });
+    say('info', source, tool, { ...said, decision: 'connect' });
     accept(client);
     const started = now();
     const running = tunnel({
@@ -221,7 +220,7 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
     options.countEnd?.(result);
     if (result.end !== 'ended') {
       const { end, bytesUp, bytesDown } = result;
-      say('warn', keyOf(tool), { ...said, decision: 'cut', reason: end, bytesUp, bytesDown, ms: now() - started });
+      say('warn', source, tool, { ...said, decision: 'cut', reason: end, bytesUp, bytesDown, ms: now() - started });
     }
   }
 
@@ -232,17 +231,16 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
     if (!allowed) running.end('no-longer-allowed');
   }
 
-  function say(level: 'info' | 'warn', key: string, fields: object): void {
-    if (lines.take(key)) log[level]({ ...fields }, 'connect');
+  function say(level: 'info' | 'warn', source: string, peer: Identity | undefined, fields: object): void {
+    const room = peer?.kind === 'tool' ? toolLines.take(keyOf(peer)) : sourceLines.take(source);
+    if (room) log[level]({ source, ...(peer === undefined ? {} : { peer }), ...fields }, 'connect');
   }
 
   function refuse(client: Duplex, source: string, refused: Refused, more: object = {}): void {
     const { reason, peer, target, class: what, code } = refused;
     options.count(reason);
     if (what !== undefined) options.countRefusedAddress?.(what);
-    say('warn', peer?.kind === 'tool' ? keyOf(peer) : source, {
-      source,
-      ...who(peer),
+    say('warn', source, peer, {
       target: shown(target),
       decision: 'refuse',
       reason,
@@ -290,10 +288,6 @@ function accept(client: Duplex): void {
 
 function keyOf({ namespace, tool }: ToolIdentity): string {
   return `${namespace}/${tool}`;
-}
-
-function who(peer: Identity | undefined): object {
-  return peer === undefined ? {} : { peer };
 }
 
 /** A target as the log shows it. One that could not be read, or looks as if it carried data, is withheld: it may be a secret. */

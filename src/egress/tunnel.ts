@@ -79,6 +79,8 @@ export function tunnel(options: TunnelOptions): Tunnel {
     upstream.destroy();
   };
 
+  // A side that has said all may still be told something.
+  for (const side of [client, upstream]) side.allowHalfOpen = true;
   after(bounds.maxMs, () => cut('too-long'));
   const idle = bounds.idleMs === undefined ? undefined : after(bounds.idleMs, () => cut('idle'));
 

@@ -59,7 +59,7 @@ export function dial(options: DialOptions): Promise<Dialled> {
       }
       // A name here would be resolved again, past the judgement.
       if (isIP(address) === 0) throw new Error('only addresses are dialled');
-      const socket = connect({ host: address, port, noDelay: true, autoSelectFamily: false });
+      const socket = connect({ host: address, port, noDelay: true, autoSelectFamily: false, allowHalfOpen: true });
       trying.add(socket);
       const failed = (code: string) => {
         socket.destroy();

@@ -70,6 +70,8 @@ async function reach(host: string, zone?: Zone, more: { timeoutMs?: number; dnsM
     socket.setEncoding('utf8').on('data', (part) => {
       said += part;
     });
+    // Half-open: this side ends when the other has.
+    socket.once('end', () => socket.end());
     await once(socket, 'close');
     return { ...rest, said };
   }
