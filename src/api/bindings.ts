@@ -11,7 +11,9 @@ export const BINDINGS_MAX = 16;
 const VALUE = '${value}';
 
 const place = {
-  host: exactHost('The one host whose requests get the value, over TLS. Any other gets the placeholder at most.'),
+  host: exactHost(
+    'The one host whose requests get the value, over TLS. Any other gets the placeholder at most. It opens nothing: a tool reaches what its `hosts` or `url` name.',
+  ),
   port: withDefault(integer({ description: 'Port of the host.', min: 1, max: 65_535 }), 443),
   in: withDefault(choice(['header', 'query'], { description: 'Where in a request it goes.' }), 'header'),
   header: optional(

@@ -42,9 +42,9 @@ export const headers = map(
         message: 'names are letters, digits and dashes, at most 64, a letter first',
       },
       {
-        cel: "self.all(name, self[name].matches('^[ -~]*$'))",
-        test: (all) => Object.values(all).every((value) => /^[ -~]*$/.test(value)),
-        message: 'a value is one line of visible ASCII: no line break, no other control character',
+        cel: "self.all(name, self[name].matches('^([!-~]([ -~]*[!-~])?)?$'))",
+        test: (all) => Object.values(all).every((value) => /^([!-~]([ -~]*[!-~])?)?$/.test(value)),
+        message: 'a value is one line of visible ASCII: no control character, no blank around it',
       },
       {
         cel: `self.all(name, !name.lowerAscii().matches('${TRANSPORT_PATTERN}'))`,

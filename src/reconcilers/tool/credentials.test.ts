@@ -130,18 +130,12 @@ test("[C02] an admin's binding makes a declared secret a placeholder under its o
 });
 
 describe('[C02] [S05] hosts', () => {
-  test('those that are named, of the URL, and bound, each as it is written', () => {
-    const { tool, credentials } = read({ ...OWN, hosts: ['*.example.org', 'a.example:8443'] }, [
-      aConnection({ bind: [{ host: 'b.example', port: 8443 }] }),
-    ]);
-    expect(hostsOf(tool, credentials.bindings)).toEqual([
-      '*.example.org',
-      'a.example:8443',
-      'api.example.com',
-      'b.example:8443',
-    ]);
-    const remote = read({ image: undefined, url: 'https://mcp.example.com:8443/mcp' });
-    expect(hostsOf(remote.tool, [])).toEqual(['mcp.example.com:8443']);
+  test('those that are named, and of the URL, each as it is written; to bind a secret opens none', () => {
+    const bound = aConnection({ bind: [{ host: 'b.example', port: 8443 }] });
+    const { tool } = read({ ...OWN, hosts: ['a.example:8443', '*.example.org'] }, [bound]);
+    expect(hostsOf(tool)).toEqual(['*.example.org', 'a.example:8443']);
+    const remote = read({ image: undefined, url: 'https://mcp.example.com:8443/mcp' }, [bound]);
+    expect(hostsOf(remote.tool)).toEqual(['mcp.example.com:8443']);
   });
 
   test.for<[string, Record<string, unknown>, string[]]>([

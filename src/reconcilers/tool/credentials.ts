@@ -103,12 +103,12 @@ function describe({ host, port, in: where, header, parameter }: Bind): string {
   return where === 'query' ? `parameter ${parameter} of ${at}` : `header ${header ?? 'Authorization'} of ${at}`;
 }
 
-/** All that a tool may name to its way out: its hosts, that of its URL, and those that secrets are bound to. */
-export function hostsOf({ spec }: WrittenTool, bindings: readonly SecretBinding[]): readonly string[] {
+/** All that a tool may reach, as egress reads it: its hosts, and that of its URL. To bind a secret opens no host. */
+export function hostsOf({ spec }: WrittenTool): readonly string[] {
   const written = ({ host, port }: { readonly host: string; readonly port: number }) =>
     port === 443 ? host : `${host}:${port}`;
   const remote = spec.url === undefined ? undefined : addressOf(spec.url);
-  return [...new Set([...(spec.hosts ?? []), ...(remote ? [written(remote)] : []), ...bindings.map(written)])].sort();
+  return [...new Set([...(spec.hosts ?? []), ...(remote ? [written(remote)] : [])])].sort();
 }
 
 /** Hosts that secrets are bound to and that the Tool does not name, so that egress lets no request there through. */

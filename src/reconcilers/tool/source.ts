@@ -136,7 +136,7 @@ export function timeoutMsOf(tool: WrittenTool): number {
 /** The sidecar's configuration as text. Fields and variables have a fixed order: other bytes would roll every pod. */
 export function sidecarConfig(tool: WrittenTool, source: Source, credentials: Credentials): string {
   const { secrets, bindings } = credentials;
-  const hosts = hostsOf(tool, bindings);
+  const hosts = hostsOf(tool);
   const config: SidecarConfig = {
     namespace: tool.metadata.namespace ?? '',
     tool: tool.metadata.name,
