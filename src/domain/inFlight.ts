@@ -3,6 +3,7 @@
 export interface InFlight {
   /** Undefined when the key has as many as it may; else how to end this one, once. */
   readonly enter: (key: string) => (() => void) | undefined;
+  readonly running: (key: string) => number;
   readonly total: () => number;
 }
 
@@ -25,6 +26,7 @@ export function createInFlight(most: number): InFlight {
         else running.set(key, rest);
       };
     },
+    running: (key) => running.get(key) ?? 0,
     total: () => total,
   };
 }

@@ -4,6 +4,7 @@
  * outcome, told and never retried.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ToolCall } from '../mcp/handler.ts';
 import { callHop, type HopOutcome, type LostReason, type NotStartedReason } from '../mcp/hop.ts';
 import type { JsonObject, RpcError } from '../mcp/wire/jsonrpc.ts';
 import type { Route } from './catalog/route.ts';
@@ -43,6 +44,7 @@ export interface AttemptOptions {
   /** How long another dial may follow one that sent nothing. */
   readonly dialWindowMs?: number;
   readonly maxAnswerBytes: number;
+  readonly reserve?: ToolCall['reserve'];
 }
 
 export const DIAL_WINDOW_MS = 2_000;
@@ -80,6 +82,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
         signal,
         timeoutMs: tool.timeoutMs,
         maxAnswerBytes: options.maxAnswerBytes,
+        ...(options.reserve === undefined ? {} : { reserve: options.reserve }),
         ...(options.onNotification === undefined ? {} : { onNotification: options.onNotification }),
       }).finally(giveBack);
       outcome = describe(sent);

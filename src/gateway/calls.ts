@@ -100,6 +100,7 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
       meta: sentMeta(call),
       signal: call.signal,
       maxAnswerBytes: options.maxAnswerBytes,
+      ...(call.reserve === undefined ? {} : { reserve: call.reserve }),
       ...(options.dialWindowMs === undefined ? {} : { dialWindowMs: options.dialWindowMs }),
       ...(call.progress === undefined ? {} : { onNotification: progressOf(call) }),
     });

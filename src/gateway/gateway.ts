@@ -76,7 +76,12 @@ export interface Gateway {
   readonly notReady: () => string | undefined;
   readonly callsInFlight: () => number;
   /** What it holds of the world outside, for tests of leaks and for metrics. */
-  readonly holds: () => { readonly requests: number; readonly pods: number; readonly tokens: number };
+  readonly holds: () => {
+    readonly requests: number;
+    readonly bytes: number;
+    readonly pods: number;
+    readonly tokens: number;
+  };
   /** Ends listeners, lets calls run for so long, then makes what still runs an unknown outcome, and stops all it started. */
   readonly close: (graceMs: number) => Promise<void>;
 }
@@ -175,7 +180,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     handle: endpoint.handle,
     notReady,
     callsInFlight: perAgent.total,
-    holds: () => ({ requests: endpoint.open(), pods: hops.open(), tokens: authenticator.size() }),
+    holds: () => ({
+      requests: endpoint.open(),
+      bytes: endpoint.heldBytes(),
+      pods: hops.open(),
+      tokens: authenticator.size(),
+    }),
     close: async (graceMs) => {
       endpoint.endStreams();
       const untilMs = performance.now() + graceMs;

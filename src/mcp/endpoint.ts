@@ -76,6 +76,8 @@ export interface McpEndpoint {
   readonly takeStreams: () => void;
   /** Requests that are not answered yet. */
   readonly open: () => number;
+  /** Bytes of bodies and answers, and room that is kept for answers. */
+  readonly heldBytes: () => number;
   /** Stops the timer. */
   readonly close: () => void;
 }
@@ -355,6 +357,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
       meta,
       signal,
       ...(token === undefined ? {} : { progress }),
+      ...(exchange.reserve === undefined ? {} : { reserve: exchange.reserve }),
       ...(paramHeader === undefined ? {} : { paramHeader }),
     });
     // What was cancelled is not answered.
@@ -449,6 +452,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
       ending = false;
     },
     open: () => exchanges.size - streams.size,
+    heldBytes: () => held?.total() ?? 0,
     close: () => clearInterval(timer),
   };
 }

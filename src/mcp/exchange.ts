@@ -20,7 +20,12 @@ export interface Exchange {
   /** Called every tick: comments on quiet streams, and hangs up on a reader who took nothing since the last tick. */
   readonly tick: () => void;
   readonly ended: () => boolean;
+  /** Room in memory for what is to be answered. */
+  readonly reserve: Holding['reserve'] | undefined;
 }
+
+/** Ticks in which a whole answer must be taken: one byte now and then is no reading. */
+const MAX_ENDED_TICKS = 8;
 
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream',
@@ -49,6 +54,7 @@ export function createExchange(
   let streaming = false;
   let ended = false;
   let ticks = 0;
+  let endedTicks = 0;
   let written = 0;
   let gone: (() => void) | undefined;
 
@@ -91,9 +97,10 @@ export function createExchange(
     stream: openStream,
     tick: () => {
       ticks += 1;
+      if (ended) endedTicks += 1;
       const bytes = req.socket.bytesWritten;
       const stuck = res.writableNeedDrain || (ended && !res.writableFinished);
-      if (stuck && bytes === written && ticks > 1) {
+      if ((stuck && bytes === written && ticks > 1) || endedTicks > MAX_ENDED_TICKS) {
         res.destroy();
         return;
       }
@@ -104,6 +111,7 @@ export function createExchange(
       if (streaming) res.write(KEEP_ALIVE);
     },
     ended: () => ended,
+    reserve: holding?.reserve,
   };
 
   res.once('close', () => {

@@ -1,4 +1,5 @@
 /** What an MCP endpoint asks of the process behind it: free of transport and era. */
+import type { Holding } from './heldBytes.ts';
 import type { JsonObject, RpcError } from './wire/jsonrpc.ts';
 
 export interface Progress {
@@ -16,6 +17,8 @@ export interface ToolCall {
   readonly signal: AbortSignal;
   /** Present where the client asked for progress. */
   readonly progress?: (progress: Progress) => void;
+  /** Room for the answer, where the endpoint bounds what is held. */
+  readonly reserve?: Holding['reserve'];
   /** Value of an `Mcp-Param-*` header (lower-case name); undefined in the older era, which has none. */
   readonly paramHeader?: (name: string) => string | undefined;
 }

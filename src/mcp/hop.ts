@@ -3,6 +3,7 @@
  * Every request is sent at most once, and its outcome says how far it came: not sent, refused before it started,
  * answered, or lost after its first byte may have left.
  */
+import type { Holding, Reservation } from './heldBytes.ts';
 import { INVALID_REQUEST } from './wire/errorCode.ts';
 import { encodeHeaderValue, mirroredName } from './wire/header.ts';
 import {
@@ -33,6 +34,8 @@ export interface HopRequest {
 
 interface HopController {
   abort(reason: Error): void;
+  pause(): void;
+  resume(): void;
 }
 
 export interface HopHandler {
@@ -76,6 +79,8 @@ export interface HopCall {
   /** From now to the whole answer. Progress does not extend it. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
+  /** Asks for room for a large answer: it is not read on before there is some. */
+  readonly reserve?: Holding['reserve'];
   /** Called for each notification on the stream, before the answer. */
   readonly onNotification?: (method: string, params: JsonObject) => void;
 }
@@ -83,12 +88,17 @@ export interface HopCall {
 /** A finished stream that is not closed by its server within this time is closed by us. */
 const LINGER_MS = 1_000;
 
+/** An answer up to this size is read without asking: there are many, and they are small. */
+const SMALL_ANSWER_BYTES = 64 * 1024;
+
 /** Sends one request and tells what came of it. Never throws, never sends twice. */
 export function callHop(hop: Hop, call: HopCall): Promise<HopOutcome> {
   const { promise, resolve } = Promise.withResolvers<HopOutcome>();
   let controller: HopController | undefined;
   let sent = false;
   let settled = false;
+  let unread = 0;
+  let room: Reservation | undefined;
   let answered: ReturnType<typeof readAnswer>;
   let reader: { push: (chunk: Uint8Array) => boolean; end: () => HopOutcome } | undefined;
 
@@ -97,6 +107,7 @@ export function callHop(hop: Hop, call: HopCall): Promise<HopOutcome> {
     settled = true;
     clearTimeout(timer);
     call.signal.removeEventListener('abort', onAbort);
+    room?.give();
     resolve(outcome);
   };
   const giveUp = (outcome: HopOutcome): void => {
@@ -116,6 +127,7 @@ export function callHop(hop: Hop, call: HopCall): Promise<HopOutcome> {
 
   const onMessage = (text: string): void => {
     if (settled) return;
+    unread = 0;
     const message = readMessage(text);
     if (message?.kind === 'notification') {
       call.onNotification?.(message.method, message.params ?? {});
@@ -144,7 +156,11 @@ export function callHop(hop: Hop, call: HopCall): Promise<HopOutcome> {
         : readWhole(call, status, type);
     },
     onResponseData: (from, chunk) => {
-      if (reader?.push(chunk) !== false) return;
+      unread += chunk.length;
+      if (reader?.push(chunk) !== false) {
+        if (unread > SMALL_ANSWER_BYTES && room === undefined && !settled) room = waitForRoom(call, from);
+        return;
+      }
       settle({ kind: 'lost', reason: 'too-large', problem: `the answer is larger than ${call.maxAnswerBytes} bytes` });
       from.abort(new Error('answer too large'));
     },
@@ -165,6 +181,18 @@ export function callHop(hop: Hop, call: HopCall): Promise<HopOutcome> {
     settle({ kind: 'not-sent', problem: error instanceof Error ? error.message : 'dispatch failed' });
   }
   return promise;
+}
+
+/** Stops reading until there is room for the largest answer; what waits meanwhile is in the pod that wrote it. */
+function waitForRoom({ reserve, maxAnswerBytes }: HopCall, from: HopController): Reservation | undefined {
+  let granted = false;
+  const room = reserve?.(maxAnswerBytes, () => {
+    granted = true;
+    // Not at once: this may be called while the client parses another connection, and it parses one at a time.
+    setImmediate(() => from.resume());
+  });
+  if (room !== undefined && !granted) from.pause();
+  return room;
 }
 
 function describeRequest(hop: Hop, call: HopCall): HopRequest {

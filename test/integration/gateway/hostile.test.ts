@@ -159,6 +159,37 @@ describe('one agent’s share', () => {
   });
 });
 
+describe('large answers', () => {
+  const MEBIBYTE = 1024 * 1024;
+
+  test.each([
+    ['as JSON', false],
+    ['as an event stream', true],
+  ])('[I12] %s, to many calls at once, are read as there is room, and none is lost', async (_, stream) => {
+    const fake = await start({ heldBytesPerAgent: 8 * MEBIBYTE, heldBytes: 64 * MEBIBYTE });
+    fake.functions = {
+      act: ({ event, id, res }) => {
+        const answer = text('x'.repeat(3 * MEBIBYTE));
+        if (!stream) return answer;
+        event({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...answer } });
+        res.end();
+        return undefined;
+      },
+    };
+    let most = 0;
+    const watch = setInterval(() => {
+      most = Math.max(most, world.gateway.holds().bytes);
+    }, 1);
+    const answers = await Promise.all(Array.from({ length: 24 }, () => callTool(world, 'acme__act')));
+    clearInterval(watch);
+    for (const { body } of answers) expect(body.result.content[0].text).toHaveLength(3 * MEBIBYTE);
+    expect(fake.runs['act']).toBe(24);
+    // One that is read whatever is held, and what is written of those before it.
+    expect(most).toBeLessThan(20 * MEBIBYTE);
+    await until(() => world.gateway.holds().bytes === 0, 'nothing is held');
+  });
+});
+
 describe('a hostile tool', () => {
   const deep = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
 

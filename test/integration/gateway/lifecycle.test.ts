@@ -216,7 +216,7 @@ describe('rude and slow clients', () => {
     fake.calls.length = 0;
     await until(() => world.gateway.holds().requests === 0, 'no request is open');
     expect(world.gateway.callsInFlight()).toBe(0);
-    expect(world.gateway.holds()).toEqual({ requests: 0, pods: 1, tokens: 1 });
+    expect(world.gateway.holds()).toEqual({ requests: 0, bytes: 0, pods: 1, tokens: 1 });
     collectGarbage();
     expect(process.memoryUsage().heapUsed - heap).toBeLessThan(20_000_000);
   }, 120_000);
