@@ -170,7 +170,7 @@ export function serviceCidr(name: string, cidrs: readonly string[]): KubeObject 
   };
 }
 
-async function identityOf(cluster: TestCluster, pod: TestPod): Promise<Shown> {
+export async function identityOf(cluster: TestCluster, pod: TestPod): Promise<Shown> {
   const keys = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const answer = await identityRequest({
     route: { kind: 'egress', host: '127.0.0.1', port: cluster.egress.port, servername: 'oz0-egress.oz0-system.svc' },
@@ -240,11 +240,17 @@ export interface Opened {
   readonly socket: TLSSocket;
 }
 
+/** As much of the world as a client needs. */
+export interface Door {
+  readonly cluster: { readonly trustFile: string; readonly egress: { readonly port: number } };
+  readonly search?: Shown;
+}
+
 /** Asks for a tunnel as a sidecar does. */
 export async function ask(
-  world: World,
+  world: Door,
   target: string,
-  shown: Partial<Shown> = world.search,
+  shown: Partial<Shown> = world.search ?? {},
   more = '',
 ): Promise<Opened> {
   const socket = connect({
