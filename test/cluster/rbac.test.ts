@@ -38,8 +38,7 @@ const SHIPPED: Record<string, readonly string[]> = {
     'policy/poddisruptionbudgets: create delete get list patch watch',
   ],
   'Role oz0-controller': [
-    '/configmaps[oz0-trust]: get list watch',
-    '/configmaps[oz0-upstream-ca]: get list watch',
+    '/configmaps[oz0-trust,oz0-upstream-ca]: get list watch',
     'coordination.k8s.io/leases: create',
     'coordination.k8s.io/leases[oz0-controller]: get update',
   ],
