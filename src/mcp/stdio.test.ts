@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createStdioClient } from './stdio.ts';
+import { splitLines } from './stdioLines.ts';
 
 function open(maxMessageBytes = 1_000) {
   const sent: { id?: number; method?: string; params?: { requestId?: number; _meta?: object } }[] = [];
@@ -114,14 +115,30 @@ describe('stdio', () => {
   });
 
   test('a line without end holds no more than its ends', async () => {
-    const { client, push } = open();
+    const { client } = open();
     const answer = client.request(call);
-    const part = 'x'.repeat(64 * 1024);
+    const part = Buffer.alloc(64 * 1024, 'x');
     const before = process.memoryUsage().arrayBuffers;
-    for (let at = 0; at < 2_000; at++) push(part);
+    for (let at = 0; at < 2_000; at++) client.push(part);
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64 * 1024 * 1024);
     client.end();
     expect(await answer).toEqual({ kind: 'unknown', reason: 'process-ended' });
+  });
+
+  test('a line that comes byte by byte takes no more than one that comes at once', () => {
+    const lines: string[] = [];
+    const ignore = () => {};
+    const splitter = splitLines(4_000_000, { line: (text) => lines.push(text), broken: ignore, oversize: ignore });
+    const byte = Buffer.from('x');
+    const before = process.memoryUsage();
+    for (let at = 0; at < 1_000_000; at++) splitter.push(byte);
+    const after = process.memoryUsage();
+    expect(after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers).toBeLessThan(48 * 1024 * 1024);
+    splitter.push(Buffer.from('y\r\nshort\n'));
+    expect(lines.map((line) => [line.length, line.slice(-1)])).toEqual([
+      [1_000_001, 'y'],
+      [5, 't'],
+    ]);
   });
 
   test('after its end nothing is sent, and nothing waits', async () => {

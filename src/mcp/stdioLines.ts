@@ -21,68 +21,77 @@ export interface LineSplitter {
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 const END_BYTES = 512;
+const FIRST_BYTES = 4_096;
 
 export function splitLines(maxLineBytes: number, sink: LineSink): LineSplitter {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  let parts: Buffer[] = [];
+  /** The line so far, copied: in parts, a line that comes byte by byte would take a hundred times its size. */
+  let held = Buffer.alloc(0);
   let size = 0;
   let head: Buffer | undefined;
   let tail = Buffer.alloc(0);
 
   const add = (part: Buffer): void => {
+    const before = size;
     size += part.length;
     if (head === undefined && size <= maxLineBytes) {
-      // Copied, so that a short rest does not keep a large chunk alive.
-      parts.push(part.length < 4096 ? Buffer.from(part) : part);
+      if (size > held.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.min(maxLineBytes, Math.max(FIRST_BYTES, 2 * size)));
+        held.copy(larger, 0, 0, before);
+        held = larger;
+      }
+      part.copy(held, before);
       return;
     }
     if (head === undefined) {
-      const all = Buffer.concat(parts);
+      const all = held.subarray(0, before);
       head = Buffer.from(
         Buffer.concat([all.subarray(0, END_BYTES), part.subarray(0, END_BYTES)]).subarray(0, END_BYTES),
       );
       tail = Buffer.from(all.subarray(-END_BYTES));
-      parts = [];
+      held = Buffer.alloc(0);
     }
     tail = Buffer.from(Buffer.concat([tail, part.subarray(-END_BYTES)]).subarray(-END_BYTES));
   };
 
   const finish = (): void => {
     const bytes = size;
+    size = 0;
     if (head !== undefined) {
       const ends = [head.toString('latin1'), tail.toString('latin1')] as const;
-      reset();
+      head = undefined;
+      tail = Buffer.alloc(0);
       sink.oversize(ends[0], ends[1], bytes);
       return;
     }
-    const [first] = parts;
-    let whole = parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
-    reset();
-    if (whole.at(-1) === RETURN) whole = whole.subarray(0, -1);
-    let text: string;
-    try {
-      text = decoder.decode(whole);
-    } catch {
-      sink.broken(bytes);
-      return;
-    }
-    sink.line(text, bytes);
+    const whole = held.subarray(0, bytes);
+    if (held.length > FIRST_BYTES) held = Buffer.alloc(0);
+    emit(whole);
   };
 
-  const reset = (): void => {
-    parts = [];
-    size = 0;
-    head = undefined;
-    tail = Buffer.alloc(0);
+  const emit = (whole: Buffer): void => {
+    let text: string;
+    try {
+      text = decoder.decode(whole.at(-1) === RETURN ? whole.subarray(0, -1) : whole);
+    } catch {
+      sink.broken(whole.length);
+      return;
+    }
+    sink.line(text, whole.length);
   };
 
   return {
     push(chunk) {
       let from = 0;
       for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-        add(chunk.subarray(from, end));
-        finish();
+        const part = chunk.subarray(from, end);
         from = end + 1;
+        if (size === 0 && part.length <= maxLineBytes) {
+          emit(part);
+          continue;
+        }
+        add(part);
+        finish();
       }
       if (from < chunk.length) add(chunk.subarray(from));
     },
