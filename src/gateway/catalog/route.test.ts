@@ -48,6 +48,7 @@ describe('routes of slices', () => {
     ['no pod behind it', [{ ...endpoint, targetRef: undefined }], 0],
     ['a pod of another namespace', [{ ...endpoint, targetRef: { ...endpoint.targetRef, namespace: 'other' } }], 0],
     ['no address', [{ ...endpoint, addresses: [] }], 0],
+    ['[I5] a host name for an address', [{ ...endpoint, addresses: ['metadata.internal'] }], 0],
     ['null', null, 0],
     ['junk among sound ones', [7, null, endpoint], 1],
   ])('%s', (_, endpoints, count) => {

@@ -1,4 +1,5 @@
 /** Which pods take a tool's calls, from pods (of this node) and EndpointSlices. Pure; what cannot be read is no route. */
+import { isIP } from 'node:net';
 import { LABEL_TOOL, TOOL_RESOURCE_PREFIX } from '../../domain/naming.ts';
 import type { KubeObject } from '../../engine/contract.ts';
 import { isObject } from '../../mcp/wire/jsonrpc.ts';
@@ -51,7 +52,8 @@ function routeOf(endpoint: Record<string, unknown>, namespace: string): readonly
   const podUid = target['uid'];
   const node = endpoint['nodeName'];
   if (target['kind'] !== 'Pod' || (target['namespace'] ?? namespace) !== namespace) return [];
-  if (typeof podUid !== 'string' || typeof address !== 'string') return [];
+  // A slice may also hold host names, which nobody here resolves.
+  if (typeof podUid !== 'string' || typeof address !== 'string' || isIP(address) === 0) return [];
   // An unset `ready` is to be read as true (discovery.k8s.io/v1).
   if (conditions['ready'] === false || conditions['terminating'] === true) return [];
   return [{ podUid, address, node: typeof node === 'string' ? node : '' }];
