@@ -37,6 +37,8 @@ export type RequestDecision =
       readonly framing: Exclude<BodyFraming, { kind: 'until-close' }>;
       readonly keepAlive: boolean;
       readonly websocket: boolean;
+      /** The tool waits for a word before it sends the body: it gets it from us, once the head was decided on. */
+      readonly expectsContinue: boolean;
       /** Of the body, where it is compressed. */
       readonly encoding: BodyEncoding | undefined;
     }
@@ -60,6 +62,7 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   'content-length',
   'transfer-encoding',
   'accept-encoding',
+  'expect',
   'range',
   'if-range',
 ]);
@@ -87,12 +90,14 @@ export function decideRequest(head: RequestHead, site: Site): RequestDecision {
     if (SENSITIVE.has(plain) && plain !== name.toLowerCase()) return refuse('look-alike-header');
   }
   if (valuesOf(head.fields, 'trailer').length > 0) return refuse('trailers-not-allowed');
-  if (valuesOf(head.fields, 'expect').length > 0) return refuse('expectation-not-met');
 
   const framing = requestFraming(head);
   if (framing === undefined) return refuse('bad-framing');
   const hasBody = framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0);
   if (hasBody && BODILESS.has(head.method)) return refuse('body-not-allowed');
+
+  const expected = valuesOf(head.fields, 'expect');
+  if (expected.length > 0 && !(hasBody && expected.join() === '100-continue')) return refuse('expectation-not-met');
 
   const encodings = valuesOf(head.fields, 'content-encoding').map((value) => value.toLowerCase());
   const [encoding = 'identity', ...more] = encodings;
@@ -113,6 +118,7 @@ export function decideRequest(head: RequestHead, site: Site): RequestDecision {
     framing,
     keepAlive: !connection.close,
     websocket,
+    expectsContinue: expected.length > 0,
     encoding: hasBody ? known : undefined,
   };
 }

@@ -146,6 +146,8 @@ async function sendRequest(exchange: Exchange): Promise<void> {
     if (!(await writeAll(upstream.stream, bytes, limits.responseIdleMs))) throw new Error('the host takes no more');
   };
   const parts = checkedBody(exchange);
+  if (request.expectsContinue)
+    await writeAll(exchange.client, 'HTTP/1.1 100 Continue\r\n\r\n', limits.requestBodyIdleMs);
   if (framing.kind === 'none') return send(head);
   if (framing.kind === 'length' && framing.bytes <= WHOLE_BODY_BYTES) {
     const whole: Buffer[] = [head];

@@ -5,6 +5,7 @@ import type { InjectionRefusal } from '../../domain/credential/decideInjection.t
 import type { RequestRefusal } from '../../domain/credential/decideRequest.ts';
 import type { TunnelRefusal } from '../../domain/credential/decideTunnel.ts';
 import type { HeadProblem } from '../../domain/credential/requestHead.ts';
+import { endClient } from './endClient.ts';
 
 export type ProxyRefusal =
   | HeadProblem
@@ -39,7 +40,7 @@ const TEXTS: Readonly<Record<ProxyRefusal, readonly [status: number, message: st
   'body-not-allowed': [400, 'a request with this method has no body'],
   'bad-connection-header': [400, 'the Connection header names more than keep-alive, close or upgrade'],
   'upgrade-not-allowed': [403, 'this host is not bound with websocket: true'],
-  'expectation-not-met': [417, 'send the body without Expect'],
+  'expectation-not-met': [417, 'the one thing to expect, with a body, is 100-continue'],
   'trailers-not-allowed': [400, 'a request has no trailers'],
   'look-alike-header': [400, 'a header is spelled like another one'],
   'unknown-body-encoding': [415, 'the body has an encoding that is not known here'],
@@ -65,14 +66,12 @@ const TEXTS: Readonly<Record<ProxyRefusal, readonly [status: number, message: st
 };
 
 const LINGER_MS = 1_000;
-const LINGER_BYTES = 1024 * 1024;
 
 /**
  * Answers, and ends the connection: what comes after a refused request is not read as another one.
  * @param detail egress' own words, which are ours as well
  */
 export function answerRefusal(client: Duplex, refusal: ProxyRefusal, detail?: string): void {
-  if (client.destroyed) return;
   const [status, message] = TEXTS[refusal];
   const body = JSON.stringify({
     error: {
@@ -81,18 +80,10 @@ export function answerRefusal(client: Duplex, refusal: ProxyRefusal, detail?: st
       by: 'oz0 credential proxy',
     },
   });
-  client.end(
+  endClient(
+    client,
+    LINGER_MS,
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
-  // A client in the middle of its body reads the answer only if nobody resets the connection under it.
-  let left = LINGER_BYTES;
-  client.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) client.destroy();
-  });
-  client.resume();
-  const timer = setTimeout(() => client.destroy(), LINGER_MS);
-  client.once('end', () => client.destroy());
-  client.once('close', () => clearTimeout(timer));
 }

@@ -12,6 +12,7 @@ import { parseRequestHead, type RequestHead } from '../../domain/credential/requ
 import type { OpenTunnel } from '../../net/egressTunnel.ts';
 import { acceptTls } from './acceptTls.ts';
 import { type ByteReader, createByteReader, writeAll } from './byteReader.ts';
+import { endClient } from './endClient.ts';
 import { type ExchangeEnd, runExchange } from './exchange.ts';
 import { joinStreams } from './joinStreams.ts';
 import type { ProxyLimits } from './limits.ts';
@@ -155,9 +156,7 @@ async function serveSite(
           unwatch = watch(upstream, client);
           continue;
         case 'done':
-          client.end();
-          // Its answer may still be on the way; then it has nothing more to wait for.
-          setTimeout(() => client.destroy(), LAST_BYTES_MS).unref();
+          endClient(client, LAST_BYTES_MS);
           return;
         case 'stale':
           client.destroy();
@@ -175,6 +174,7 @@ async function serveSite(
   }
 }
 
+/** A slow reader may take this long for the end of its answer. */
 const LAST_BYTES_MS = 30_000;
 
 /**
@@ -184,7 +184,7 @@ const LAST_BYTES_MS = 30_000;
 function watch(upstream: Upstream, client: Duplex): () => void {
   const spoke = (): void => {
     upstream.stream.destroy();
-    client.end();
+    endClient(client, LAST_BYTES_MS);
   };
   upstream.stream.on('readable', spoke);
   upstream.stream.once('close', spoke);

@@ -144,6 +144,7 @@ export async function startCredentialProxy(options: CredentialProxyOptions): Pro
   };
 
   const sockets = new Set<Socket>();
+  let served = 0;
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy());
     if (!isLoopback(socket.remoteAddress) || signal.aborted) {
@@ -152,11 +153,13 @@ export async function startCredentialProxy(options: CredentialProxyOptions): Pro
     }
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-    if (sockets.size > limits.maxConnections) {
+    if (served >= limits.maxConnections) {
       note({ decision: 'refuse', reason: 'too-many-connections' });
       answerRefusal(socket, 'too-many-connections');
       return;
     }
+    served++;
+    socket.once('close', () => served--);
     serveClient(socket, {
       bindings,
       injection: () => injection,
@@ -221,7 +224,7 @@ export async function startCredentialProxy(options: CredentialProxyOptions): Pro
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    connections: () => sockets.size,
+    connections: () => served,
     close,
   };
 }
