@@ -372,7 +372,7 @@ export function canariesIn(text: string | Buffer, value: string): string[] {
   for (const shift of [0, 1, 2]) {
     // Drop what mixes with its neighbours: at most two characters at each end.
     const text64 = Buffer.concat([Buffer.alloc(shift, 0x41), bytes, Buffer.alloc(3, 0x41)]).toString('base64');
-    const core = text64.slice(4, -6);
+    const core = text64.slice(4, -8);
     forms.push([`base64+${shift}`, core], [`base64url+${shift}`, core.replaceAll('+', '-').replaceAll('/', '_')]);
   }
   return [...new Set(forms.filter(([, form]) => folded.includes(form.toLowerCase())).map(([name]) => name))];
