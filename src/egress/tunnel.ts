@@ -66,12 +66,17 @@ export function tunnel(options: TunnelOptions): Tunnel {
   let end: TunnelEnd | undefined;
   let bytesUp = 0;
   let bytesDown = 0;
-  let open = 2;
+  // One that was closed before tells it no more.
+  let open = [client, upstream].filter((side) => !side.closed).length;
   const timers: NodeJS.Timeout[] = [];
   const after = (ms: number, then: () => void): NodeJS.Timeout => {
     const timer = setTimeout(then, ms);
     timers.push(timer);
     return timer;
+  };
+  const finish = () => {
+    for (const timer of timers) clearTimeout(timer);
+    resolve({ end: end ?? 'ended', bytesUp, bytesDown });
   };
   const cut = (why: TunnelEnd) => {
     end ??= why;
@@ -91,15 +96,19 @@ export function tunnel(options: TunnelOptions): Tunnel {
     side.on('error', () => cut('ended'));
     side.once('close', () => {
       open--;
-      if (open === 0) {
-        for (const timer of timers) clearTimeout(timer);
-        resolve({ end: end ?? 'ended', bytesUp, bytesDown });
-      } else if (!other.destroyed) {
+      if (open === 0) finish();
+      else if (!other.destroyed) {
         // It has nobody to talk to any more, but may still get what was sent to it.
         after(FLUSH_MS, () => cut('ended'));
         other.end(() => other.destroy());
       }
     });
+  }
+
+  if (client.destroyed || upstream.destroyed) {
+    cut('ended');
+    if (open === 0) finish();
+    return { ended: promise, end: cut };
   }
 
   const carryUp = () => {
@@ -150,15 +159,6 @@ export function tunnel(options: TunnelOptions): Tunnel {
     client.on('data', look);
     client.once('end', endEarly);
     if (options.head.length > 0) look(options.head);
-  }
-  // A side that was gone before all of this tells nothing any more.
-  if (client.destroyed || upstream.destroyed) cut('ended');
-  if (client.closed || upstream.closed) {
-    open = [client, upstream].filter((side) => !side.closed).length;
-    if (open === 0) {
-      for (const timer of timers) clearTimeout(timer);
-      resolve({ end: 'ended', bytesUp, bytesDown });
-    }
   }
   return { ended: promise, end: cut };
 }
