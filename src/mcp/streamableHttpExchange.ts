@@ -69,8 +69,11 @@ export function runExchange(server: RemoteServer, request: HttpRequest, reader: 
     clearTimeout(connectTimer);
     signal.removeEventListener('abort', abort);
     dialling.abort(new Error('given up'));
-    outgoing?.destroy();
-    connection?.destroy();
+    // Not from inside of the parser, which may be at work on this very chunk.
+    setImmediate(() => {
+      outgoing?.destroy();
+      connection?.destroy();
+    });
     resolve(end);
   };
   const lost = (error: Error): void => settle({ kind: 'lost', reason: 'connection', problem: error.message });

@@ -108,6 +108,10 @@ interface Life {
 
 type LifeEnd = { readonly kind: 'lost'; readonly problem: string } | { readonly kind: 'walls' | 'closing' | 'renew' };
 
+const INSECURE: FilledHeaders = {
+  ok: false,
+  problem: 'a remote server is reached by https://, and without a user name in its URL',
+};
 const LONGEST_PROBLEM = 1_000;
 /** A server that asks for more patience than this is asked all the same. */
 const LONGEST_PATIENCE_MS = 300_000;
@@ -127,7 +131,8 @@ export function startRemote(options: RemoteOptions): RemoteTool {
       authority: url.host,
       path: `${url.pathname}${url.search}`,
     },
-    headersNow: options.headersNow,
+    // What is read by all on the way is never sent, whatever admitted such a URL.
+    headersNow: url.protocol === 'https:' && url.username === '' ? options.headersNow : () => INSECURE,
     maxMessageBytes: config.maxMessageBytes,
     gate: createNoiseGate,
   });
