@@ -69,6 +69,8 @@ export function runExchange(server: RemoteServer, request: HttpRequest, reader: 
     clearTimeout(connectTimer);
     signal.removeEventListener('abort', abort);
     dialling.abort(new Error('given up'));
+    // What still comes is nobody's: the parser may be back with node:http, and at work for another connection.
+    connection?.removeAllListeners('data');
     // Not from inside of the parser, which may be at work on this very chunk.
     setImmediate(() => {
       outgoing?.destroy();
