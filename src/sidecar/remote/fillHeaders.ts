@@ -67,7 +67,11 @@ export function createHeaders(sources: HeaderSources): () => FilledHeaders {
     for (const name of wanted) {
       const home = elsewhere.get(name);
       if (home !== undefined) return no(`the secret ${name} is bound to ${home}, and does not go to ${host}`);
-      const value = now.values.get(name)?.reveal();
+      // A newline at the end is an editor's.
+      const value = now.values
+        .get(name)
+        ?.reveal()
+        .replace(/\r?\n$/, '');
       if (value !== undefined) values.set(name, value);
     }
     const absent = [...wanted].filter((name) => !values.has(name));
