@@ -6,13 +6,16 @@ import { startSidecar } from './sidecar.ts';
 
 const EXIT_CONFIGURATION = 64;
 const EXIT_BUG = 70;
+/** Beside a remote tool's longest call, which is let finish. */
 const LONGEST_CLOSE_MS = 15_000;
 
 const log = createLog();
 
 try {
+  const config = readSettings(process.env['OZ0_SIDECAR']);
+  const longestCloseMs = LONGEST_CLOSE_MS + (config.remote === undefined ? 0 : config.timeoutMs);
   const sidecar = await startSidecar({
-    config: readSettings(process.env['OZ0_SIDECAR']),
+    config,
     log,
     trustFolder: '/oz0/trust',
     tokenFile: '/oz0/identity/token',
@@ -25,7 +28,7 @@ try {
     if (stopping) return;
     stopping = true;
     log('info', 'stopping', { why });
-    setTimeout(() => process.exit(1), LONGEST_CLOSE_MS).unref();
+    setTimeout(() => process.exit(1), longestCloseMs).unref();
     sidecar.close().then(
       () => process.exit(0),
       () => process.exit(1),

@@ -4,18 +4,22 @@
  */
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import type { SandboxReport, SidecarConfig, SidecarStatus } from '../domain/config/sidecar.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import { createMcpEndpoint } from '../mcp/endpoint.ts';
+import { egressTunnel, type OpenTunnel } from '../net/egressTunnel.ts';
 import { type IdentityHolder, startIdentity } from '../net/identity.ts';
 import { identityRequest } from '../net/identityRequest.ts';
+import { NoIdentityError } from '../net/noIdentity.ts';
 import { startTlsServer } from '../net/tlsServer.ts';
 import { type HealthServer, startHealth } from './healthServer.ts';
 import { listenForLauncher } from './launcherSocket.ts';
 import type { Log } from './log.ts';
 import { kernelWalls, type SandboxState, type SandboxTiming, watchSandbox } from './sandbox.ts';
+import { startServed } from './served.ts';
 import { createToolHandler } from './toolHandler.ts';
-import { createToolProcess, TIMING, type ToolTiming } from './toolProcess.ts';
+import type { ToolTiming } from './toolProcess.ts';
 import { openTrustFolder } from './trustFolder.ts';
 
 export interface SidecarOptions {
@@ -24,6 +28,10 @@ export interface SidecarOptions {
   readonly trustFolder: string;
   readonly tokenFile: string;
   readonly socketPath: string;
+  /** Where the kubelet mounts the tool's secrets. */
+  readonly secretsFolder?: string;
+  /** Of the tool's way out, on loopback; unset: the usual one. */
+  readonly proxyPort?: number;
   /** Unset: all addresses. */
   readonly host?: string;
   readonly tlsPort: number;
@@ -49,7 +57,21 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const { signal } = stop;
   const trust = openTrustFolder(options.trustFolder);
   const kernel = await kernelWalls();
-  const tool = createToolProcess(config, log, { ...TIMING, ...options.toolTiming });
+  let tunnel: OpenTunnel | undefined;
+  const tool = await startServed({
+    config,
+    log,
+    signal,
+    openTunnel(host, port, until) {
+      if (tunnel === undefined) return Promise.reject(new NoIdentityError('this pod has no certificate yet'));
+      return tunnel(host, port, until);
+    },
+    secretsFolder: options.secretsFolder ?? '/oz0/secrets',
+    upstreamCaFile: join(options.trustFolder, 'upstream-ca.crt'),
+    socketPath: options.socketPath,
+    ...(options.proxyPort === undefined ? {} : { proxyPort: options.proxyPort }),
+    ...(options.toolTiming === undefined ? {} : { toolTiming: options.toolTiming }),
+  });
   let sandbox: SandboxState = { kind: 'unproved', problem: 'the sandbox is not proved yet' };
   let identity: IdentityHolder | undefined;
 
@@ -75,7 +97,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     },
     onTerminating() {
       endpoint.endStreams();
-      tool.drain();
+      void tool.drain();
     },
   });
   const health: HealthServer = await startHealth({
@@ -114,7 +136,13 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
 
   function status(): SidecarStatus {
     const held = identity?.current()?.identity;
-    return { podUid: held?.kind === 'tool' ? held.podUid : '', ...tool.status(), sandbox: report() };
+    const secrets = tool.secrets();
+    return {
+      podUid: held?.kind === 'tool' ? held.podUid : '',
+      ...tool.status(),
+      sandbox: report(),
+      ...(secrets === undefined ? {} : { secrets }),
+    };
   }
 
   function report(): SandboxReport {
@@ -142,6 +170,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       signal,
     });
     identity = holder;
+    tunnel = egressTunnel({ egress: trust.egress, credentials: holder, trustDomain });
     const server = await startTlsServer({
       ...(options.host === undefined ? {} : { host: options.host }),
       port: options.tlsPort,
@@ -180,6 +209,8 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     status,
     async close() {
       endpoint.endStreams();
+      // Alone in its pod it is told by the kubelet itself that the pod ends.
+      if (config.remote !== undefined) await tool.drain();
       await tool.close();
       if (identity?.current() === undefined) stop.abort(new Error('the sidecar closes'));
       const server = await serving.catch(() => undefined);

@@ -65,6 +65,8 @@ export interface ToolProcess {
   readonly offer: (launcher: Launcher) => void;
   /** Whether the walls hold; false stops the process at once. */
   readonly setSandbox: (holds: boolean, problem: string | undefined) => void;
+  /** What the tool's environment is made of changed: the process is started again, between calls. */
+  readonly renew: () => void;
   /** The pod ends: drains, stops the tool, lets the launcher go. */
   readonly drain: () => void;
   /** Stops the process and every timer. */
@@ -80,7 +82,22 @@ interface Life {
   condemned: boolean;
 }
 
-export function createToolProcess(config: SidecarConfig, log: Log, timing: ToolTiming = TIMING): ToolProcess {
+/** What else a process starts with, asked at each start. */
+export interface ToolOutfit {
+  /** Beside what was declared: the way out, and secrets. */
+  readonly environment: () => Readonly<Record<string, string>>;
+  /** Why no process may start now, such as a secret that is missing. */
+  readonly problem: () => string | undefined;
+}
+
+export const NO_OUTFIT: ToolOutfit = { environment: () => ({}), problem: () => undefined };
+
+export function createToolProcess(
+  config: SidecarConfig,
+  log: Log,
+  timing: ToolTiming = TIMING,
+  outfit: ToolOutfit = NO_OUTFIT,
+): ToolProcess {
   const stderr = createStderrTail(log);
   const closing = new AbortController();
   const listeners = new Set<() => void>();
@@ -121,7 +138,8 @@ export function createToolProcess(config: SidecarConfig, log: Log, timing: ToolT
   };
 
   async function run(): Promise<void> {
-    while (await until(() => launcher !== undefined && (walls.holds || draining))) {
+    const mayStart = () => walls.holds && outfit.problem() === undefined;
+    while (await until(() => launcher !== undefined && (mayStart() || draining))) {
       const here = launcher;
       if (here === undefined) continue;
       if (draining) {
@@ -181,7 +199,7 @@ export function createToolProcess(config: SidecarConfig, log: Log, timing: ToolT
     life = current;
     starts++;
     let exited = false;
-    here.start(startOrder(config, here), {
+    here.start(startOrder(config, here, outfit.environment()), {
       stdout: client.push,
       stderr: stderr.push,
       exited(exit) {
@@ -270,7 +288,12 @@ export function createToolProcess(config: SidecarConfig, log: Log, timing: ToolT
     const { session, snapshot } = current ?? {};
     const decision = decideCall({
       refusing,
-      process: session !== undefined ? 'ready' : waitingBackoff || !walls.holds ? 'down' : 'starting',
+      process:
+        session !== undefined
+          ? 'ready'
+          : waitingBackoff || !walls.holds || outfit.problem() !== undefined
+            ? 'down'
+            : 'starting',
       condemned: current?.condemned ?? false,
       running: current?.client.running() ?? 0,
       concurrency: config.concurrency,
@@ -326,10 +349,10 @@ export function createToolProcess(config: SidecarConfig, log: Log, timing: ToolT
         ? 'Draining'
         : session !== undefined
           ? 'Ready'
-          : waitingBackoff || !walls.holds
+          : waitingBackoff || !walls.holds || outfit.problem() !== undefined
             ? 'Down'
             : 'Starting';
-      const said = walls.holds ? problem : walls.problem;
+      const said = walls.holds ? (outfit.problem() ?? problem) : walls.problem;
       return {
         phase,
         ...(said === undefined || phase === 'Ready' ? {} : { problem: said }),
@@ -358,6 +381,10 @@ export function createToolProcess(config: SidecarConfig, log: Log, timing: ToolT
       if (!holds && life !== undefined) halt(life, 0);
       changed();
     },
+    renew() {
+      if (life !== undefined) condemn(life);
+      changed();
+    },
     drain: () => void drain(),
     async close() {
       const last = life;
@@ -374,7 +401,11 @@ export function createToolProcess(config: SidecarConfig, log: Log, timing: ToolT
 }
 
 /** The environment that the process sees, and no more. */
-export function startOrder(config: SidecarConfig, launcher: Pick<Launcher, 'hello'>): StartOrder {
+export function startOrder(
+  config: SidecarConfig,
+  launcher: Pick<Launcher, 'hello'>,
+  more: Readonly<Record<string, string>> = {},
+): StartOrder {
   const { path, home, lang } = launcher.hello;
   return {
     argv: config.argv,
@@ -385,6 +416,8 @@ export function startOrder(config: SidecarConfig, launcher: Pick<Launcher, 'hell
       LANG: lang === '' ? 'C.UTF-8' : lang,
       TMPDIR: '/tmp',
       ...config.env,
+      // Last, so that no declared variable stands for a secret or turns the way out away.
+      ...more,
     },
     ...(config.cwd === undefined ? {} : { cwd: config.cwd }),
   };

@@ -248,7 +248,13 @@ describe('killed during steady calls', () => {
 
   test('[R05] [R11] [case 123] a node is lost: the call it ran is told as unknown, other tools go on, and it comes back', async () => {
     // Its one pod is on node2, the agent on node1: a call is under way when the node goes.
-    await apply(probeTool(namespace, 'far', { affinity: 'any', nodeSelector: { 'kubernetes.io/hostname': 'node2' } }));
+    await apply(
+      probeTool(namespace, 'far', {
+        affinity: 'any',
+        timeout: '20s',
+        nodeSelector: { 'kubernetes.io/hostname': 'node2' },
+      }),
+    );
     await waitForCondition('tool', namespace, 'far', 'Ready', 'True', 120);
     const far = startSteady(namespace, 'agent', 'far__counter', { delayMs: 500 }, '--seconds=100', '--callers=2');
     await waitFor('calls of the far tool flow', () => (far.linesSoFar() > 4 ? true : undefined), {
