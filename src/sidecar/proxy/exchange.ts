@@ -292,9 +292,11 @@ async function openWebSocket(exchange: Exchange, head: ResponseHead): Promise<Ex
 function returnedFields(head: ResponseHead, injection: Injection, decompressed: boolean): string[] {
   const named = valuesOf(head.fields, 'connection').flatMap((value) => value.toLowerCase().split(/[, \t]+/));
   const dropped = new Set([...NOT_RETURNED, ...named, ...(decompressed ? ['content-encoding', 'content-md5'] : [])]);
-  return head.fields
+  const lines = head.fields
     .filter(([name]) => !dropped.has(name.toLowerCase()))
-    .map(([name, value]) => masked(`${name}: ${value}`, injection.secrets));
+    .map(([name, value]) => `${name}: ${value}`);
+  // Together, which is cheaper: no form of a value holds the end of a line.
+  return lines.length === 0 ? [] : masked(lines.join('\r\n'), injection.secrets).split('\r\n');
 }
 
 /** The length that a body would have had. */
