@@ -163,7 +163,8 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
   test('[C03] [case 83] the value and its forms are in no file, process, object, event, log or audit line', async () => {
     const encode = (text: string) => Buffer.from(text).toString('base64');
     const searched = await look('search', { needles: [...forms(bound).map(encode), encode('planted-for-the-search')] });
-    expect(searched.files).toBeGreaterThan(100);
+    // The image holds little but Node.js itself.
+    expect(searched.files).toBeGreaterThan(10);
     // The search finds what is there to be found: the planted variable, last in its list; and nothing else.
     const planted = forms(bound).length;
     expect(searched.found.some(({ needle }: { needle: number }) => needle === planted)).toBe(true);

@@ -216,8 +216,9 @@ export async function startCredentialProxy(options: CredentialProxyOptions): Pro
       };
     },
     bundleFiles: () => [
-      { path: paths.ca, pem: authority.certificatePem },
-      { path: paths.bundle, pem: [authority.certificatePem, ...extraCa, ...rootCertificates].join('\n').concat('\n') },
+      // What comes on top of the public ones, for clients that know those: to hosts without a binding they verify by themselves.
+      { path: paths.ca, pem: joinPem([authority.certificatePem, ...extraCa]) },
+      { path: paths.bundle, pem: joinPem([authority.certificatePem, ...extraCa, ...rootCertificates]) },
     ],
     problems: () => reader.current().problems,
     onRotated(listener) {
@@ -227,6 +228,10 @@ export async function startCredentialProxy(options: CredentialProxyOptions): Pro
     connections: () => served,
     close,
   };
+}
+
+function joinPem(certificates: readonly string[]): string {
+  return `${certificates.map((pem) => pem.trimEnd()).join('\n')}\n`;
 }
 
 function isLoopback(address: string | undefined): boolean {
