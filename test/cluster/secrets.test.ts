@@ -24,6 +24,8 @@ import { agentOf, probeTool } from './probe.ts';
 const BOUND = 'bound.test';
 const UNBOUND = 'unbound.test';
 const UNLISTED = 'unlisted.test';
+/** Listed, and led to addresses inside by a DNS server that lies. */
+const INSIDE = 'inside.test';
 const canary = () => `canary${randomBytes(12).toString('hex')}`;
 
 /** What a secret looks like where somebody wrote it down in another form. */
@@ -57,7 +59,7 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
     apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'probe', namespace }, stringData: values });
 
   beforeAll(async () => {
-    outside = await startOutsideHost([BOUND, UNBOUND, UNLISTED, 'elsewhere.test']);
+    outside = await startOutsideHost([BOUND, UNBOUND, UNLISTED, INSIDE, 'elsewhere.test']);
     dns = await startLyingDns(
       ({ type }) => (type === 'A' ? { records: [{ type: 'A', value: bridgeAddress, ttl: 0 }] } : {}),
       { host: bridgeAddress, port: 53 },
@@ -72,7 +74,7 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
         env: { PLANTED: 'planted-for-the-search' },
         secrets: ['BOUND_KEY', 'OWN_KEY'],
         inject: [{ secret: 'BOUND_KEY', host: BOUND, header: 'Authorization', format: 'Bearer ${value}' }],
-        hosts: [BOUND, UNBOUND],
+        hosts: [BOUND, UNBOUND, INSIDE],
       }),
       agentOf(namespace, 'all', ['agent'], ['probe.*', 'search.*']),
     );
@@ -144,20 +146,22 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
   test('[N08] [case 103] a listed name that leads inside is refused', async () => {
     const api = (await get('service', 'kubernetes', '--namespace=default')).spec.clusterIP;
     const node = (await get('node', 'node1')).status.addresses[0].address;
-    for (const value of [api, node, '169.254.169.254', '127.0.0.1']) {
-      dns.zone = ({ type }) => (type === 'A' ? { records: [{ type: 'A', value, ttl: 0 }] } : {});
-      const answer = await fetchAs(`https://${UNBOUND}/`);
-      expect(answer.status, value).toBeUndefined();
+    const lead = dns.zone;
+    try {
+      for (const value of [api, node, '169.254.169.254', '127.0.0.1']) {
+        dns.zone = (question) =>
+          question.name === INSIDE
+            ? question.type === 'A'
+              ? { records: [{ type: 'A', value, ttl: 0 }] }
+              : {}
+            : lead(question);
+        const answer = await fetchAs(`https://${INSIDE}/`);
+        expect(answer.status, value).toBeUndefined();
+      }
+    } finally {
+      dns.zone = lead;
     }
-    dns.zone = ({ type }) => (type === 'A' ? { records: [{ type: 'A', value: bridgeAddress, ttl: 0 }] } : {});
-    await waitFor(
-      'the name leads outside again',
-      async () => ((await fetchAs(`https://${UNBOUND}/`)).status === 200 ? true : undefined),
-      {
-        timeoutSeconds: 40,
-        everyMs: 1000,
-      },
-    );
+    expect(dns.asked.some(({ name }) => name === INSIDE)).toBe(true);
   });
 
   test('[C03] [case 83] the value and its forms are in no file, process, object, event, log or audit line', async () => {
