@@ -159,6 +159,7 @@ test('[D02] each account has its own roles, and no other binding names it', asyn
     'oz0-controller → here Role oz0-controller',
     'oz0-edge → ClusterRole oz0-edge',
     'oz0-edge → here Role oz0-edge',
+    'oz0-egress → ClusterRole oz0-egress',
     'oz0-gateway → ClusterRole oz0-gateway',
   ]);
 });
