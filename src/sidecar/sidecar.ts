@@ -88,18 +88,22 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     onProblem: (error) => log('error', 'bug: a request failed', { reason: String(error) }),
   });
 
-  const socket = await listenForLauncher({
-    path: options.socketPath,
-    maxQueuedBytes: 2 * config.maxMessageBytes + 16 * 1024 * 1024,
-    onLauncher(launcher) {
-      tool.offer(launcher);
-      if (tool.status().phase !== 'Draining') endpoint.takeStreams();
-    },
-    onTerminating() {
-      endpoint.endStreams();
-      void tool.drain();
-    },
-  });
+  // A server elsewhere has no launcher, and its pod no folder for the socket.
+  const socket =
+    config.remote === undefined
+      ? await listenForLauncher({
+          path: options.socketPath,
+          maxQueuedBytes: 2 * config.maxMessageBytes + 16 * 1024 * 1024,
+          onLauncher(launcher) {
+            tool.offer(launcher);
+            if (tool.status().phase !== 'Draining') endpoint.takeStreams();
+          },
+          onTerminating() {
+            endpoint.endStreams();
+            void tool.drain();
+          },
+        })
+      : undefined;
   const health: HealthServer = await startHealth({
     ...(options.host === undefined ? {} : { host: options.host }),
     port: options.healthPort,
@@ -218,7 +222,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       stop.abort(new Error('the sidecar closes'));
       identity?.close();
       endpoint.close();
-      await socket.close();
+      await socket?.close();
       await health.close();
     },
   };

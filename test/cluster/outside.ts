@@ -4,10 +4,12 @@
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { join } from 'node:path';
 import { bridgeAddress, clusterFolder } from '../../hack/cluster/layout.ts';
 import { type Authority, authorityCertificate, leafCertificate } from '../../src/net/certificate.ts';
+import { type LyingDns, startLyingDns, type Zone } from '../integration/egress/lyingDns.ts';
 
 const NAME = 'outside';
 const folder = join(clusterFolder, NAME);
@@ -31,6 +33,26 @@ export function outsideAuthority(): Authority {
   };
 }
 
+/** Serves TLS by these names on 10.99.0.1:443. */
+export async function listenOutside(names: readonly string[], listener: RequestListener): Promise<() => Promise<void>> {
+  const { key, certificate } = leaf(outsideAuthority(), names);
+  const server: Server = createServer({ key, cert: certificate }, listener);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(443, bridgeAddress, resolve);
+  });
+  return async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+}
+
+/** Every name that the cluster asks us for leads to this machine. */
+export async function startOutsideDns(): Promise<LyingDns> {
+  const here: Zone = ({ type }) => (type === 'A' ? { records: [{ type: 'A', value: bridgeAddress, ttl: 0 }] } : {});
+  return await startLyingDns(here, { host: bridgeAddress, port: 53 });
+}
+
 export interface Received {
   host: string;
   method: string;
@@ -47,9 +69,8 @@ export interface OutsideHost {
 
 /** Serves these names on 10.99.0.1:443. Each answer repeats the request: `/plain` as it is, `/base64` encoded, `/split` in pieces. */
 export async function startOutsideHost(names: readonly string[]): Promise<OutsideHost> {
-  const { key, certificate } = leaf(outsideAuthority(), names);
   const received: Received[] = [];
-  const server: Server = createServer({ key, cert: certificate }, (request, response) => {
+  const close = await listenOutside(names, (request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (text: string) => {
       body += text;
@@ -77,17 +98,7 @@ export async function startOutsideHost(names: readonly string[]): Promise<Outsid
       write(0);
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(443, bridgeAddress, resolve);
-  });
-  return {
-    received,
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { received, close };
 }
 
 function leaf(authority: Authority, dnsNames: readonly string[]): { key: string; certificate: string } {

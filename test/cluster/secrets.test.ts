@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { auditLog, bridgeAddress } from '../../hack/cluster/layout.ts';
+import { auditLog } from '../../hack/cluster/layout.ts';
 import { waitFor } from '../../hack/shell/wait.ts';
-import { type LyingDns, startLyingDns } from '../integration/egress/lyingDns.ts';
+import type { LyingDns } from '../integration/egress/lyingDns.ts';
 import {
   agentPod,
   apply,
@@ -18,7 +18,7 @@ import {
   waitForCondition,
   waitForPod,
 } from './cluster.ts';
-import { type OutsideHost, startOutsideHost } from './outside.ts';
+import { type OutsideHost, startOutsideDns, startOutsideHost } from './outside.ts';
 import { agentOf, probeTool } from './probe.ts';
 
 const BOUND = 'bound.test';
@@ -60,10 +60,7 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
 
   beforeAll(async () => {
     outside = await startOutsideHost([BOUND, UNBOUND, UNLISTED, INSIDE, 'elsewhere.test']);
-    dns = await startLyingDns(
-      ({ type }) => (type === 'A' ? { records: [{ type: 'A', value: bridgeAddress, ttl: 0 }] } : {}),
-      { host: bridgeAddress, port: 53 },
-    );
+    dns = await startOutsideDns();
     const made = await storyNamespace('secrets');
     namespace = made.name;
     end = () => made[Symbol.asyncDispose]();
