@@ -63,6 +63,10 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
   for (;;) {
     const decision = options.decide();
     let outcome: AttemptOutcome;
+    if (decision.do === 'ask') {
+      const refused = { do: 'refuse', hidden: false, reason: 'needs-a-person' } as const;
+      return { outcome: { kind: 'refused', decision: refused }, dials, pod };
+    }
     if (decision.do === 'refuse') return { outcome: { kind: 'refused', decision }, dials, pod };
     if (decision.do === 'wait') {
       outcome = { kind: 'not-started', reason: decision.reason, problem: decision.reason };

@@ -78,6 +78,9 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
     if (decision.hidden) return hidden(decision.reason);
     return end('refused', decision.reason, { kind: 'result', result: refusedResult(decision.reason) });
   }
+  if (decision.do === 'ask') {
+    return end('refused', 'needs-a-person', { kind: 'result', result: refusedResult('needs-a-person') });
+  }
   if (decision.do === 'run' && call.paramHeader !== undefined) {
     const problem = paramMismatch(decision.listed.paramHeaders, call.arguments, call.paramHeader);
     if (problem !== undefined) {

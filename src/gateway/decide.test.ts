@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compileGrants, unionGrants } from './catalog/agent.ts';
+import { type CompiledAgent, compileGrants, type Grants, unionGrants } from './catalog/agent.ts';
 import type { CompiledTool } from './catalog/tool.ts';
 import { decide, type Question } from './decide.ts';
 import { acceptListing } from './listing/listing.ts';
@@ -16,8 +16,16 @@ const listing = acceptListing('acme_github', [
   { name: 'get', inputSchema: schema },
   { name: 'bad', inputSchema: 7 },
 ]);
+const agentOf = (grants: Grants): CompiledAgent => ({
+  namespace: 'acme',
+  name: 'reviewer',
+  uid: 'u',
+  serviceAccounts: ['reviewer'],
+  grants,
+});
 const question: Question = {
   grants: compileGrants(['acme_github.*']),
+  agents: [agentOf(compileGrants(['acme_github.*']))],
   toolId: 'acme_github',
   functionName: 'get',
   tool,

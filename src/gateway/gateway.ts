@@ -124,7 +124,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (!authentication.ok) return turnAway(authentication.reason);
     const caller: Caller = { principal: authentication.principal, endpoint };
     const { namespace, serviceAccount } = caller.principal;
-    if (catalog.grants(namespace, serviceAccount) === undefined) {
+    if (catalog.access(namespace, serviceAccount) === undefined) {
       return { ok: false, status: 403, message: 'No Agent names this ServiceAccount' };
     }
     // A tool that is not there and one that was not granted are the same to the caller.

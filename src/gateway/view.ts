@@ -41,7 +41,7 @@ export interface Missing {
 /** Every tool that a caller's grants name at its endpoint, in a stable order. */
 function grantedTools(world: World, caller: Caller): readonly string[] {
   const { namespace, serviceAccount } = caller.principal;
-  const ids = [...(world.catalog.grants(namespace, serviceAccount)?.keys() ?? [])].sort();
+  const ids = [...(world.catalog.access(namespace, serviceAccount)?.grants.keys() ?? [])].sort();
   const { endpoint } = caller;
   return endpoint.kind === 'all' ? ids : ids.filter((id) => id === idOfEndpoint(world, caller));
 }
@@ -61,8 +61,10 @@ export function hasEndpoint(world: World, caller: Caller): boolean {
 export function decideFor(world: World, caller: Caller, target: Target): Decision {
   const { namespace, serviceAccount, node } = caller.principal;
   const tool = world.catalog.tool(namespace, target.toolId);
+  const access = world.catalog.access(namespace, serviceAccount);
   return decide({
-    grants: world.catalog.grants(namespace, serviceAccount),
+    grants: access?.grants,
+    agents: access?.agents ?? [],
     toolId: target.toolId,
     functionName: target.functionName,
     tool,
@@ -89,7 +91,7 @@ export function listFor(world: World, caller: Caller): View {
   const missing: Missing[] = [];
   for (const toolId of grantedTools(world, caller)) {
     const { namespace, serviceAccount } = caller.principal;
-    const granted = world.catalog.grants(namespace, serviceAccount)?.get(toolId);
+    const granted = world.catalog.access(namespace, serviceAccount)?.grants.get(toolId);
     const tool = world.catalog.tool(namespace, toolId);
     const listing = tool === undefined ? undefined : world.listings.of(tool);
     const named = granted === undefined || granted === 'every' ? [] : [...granted];
@@ -100,7 +102,7 @@ export function listFor(world: World, caller: Caller): View {
     const reasons = new Map<string, string[]>();
     for (const functionName of [...names].sort()) {
       const decision = decideFor(world, caller, { toolId, functionName });
-      if (decision.do === 'run') {
+      if (decision.do === 'run' || decision.do === 'ask') {
         const { definition } = decision.listed;
         offered.push({ name: shownName(caller.endpoint, toolId, functionName), definition });
       } else if (decision.reason !== 'not-granted' && decision.reason !== 'no-agent') {

@@ -16,6 +16,8 @@ const NOT_STARTED: Readonly<Record<NotStarted, string>> = {
   down: 'The tool is down. The call was not made.',
   'not-ready': 'The tool is not ready. The call was not made; try again in a moment.',
   'not-listed': 'The tool has not said yet what it offers. The call was not made; try again in a moment.',
+  'no-snapshot':
+    'What the tool offers was not recorded yet, so it cannot be compared. The call was not made; try again in a moment.',
   'no-pod': 'The tool does not run now. The call was not made; try again in a moment.',
   unreachable: 'The tool cannot be reached. The call was not made; try again in a moment.',
 };
@@ -26,6 +28,14 @@ const REFUSED: Readonly<Record<ToldReason, string>> = {
     'This tool runs calls only on the node of the agent that makes them, and this is another node. The call was not made.',
   'held-back':
     'The definition of this function is not valid. The call was not made; whoever runs the tool must mend it.',
+  stopped: 'This was stopped by a person. The call was not made, and will not be until the stop is lifted.',
+  'not-approved':
+    'This function changed since it was approved. The call was not made; it waits until a person approves the change.',
+  policy: 'The policy does not allow this call. It was not made; calling again changes nothing.',
+  shadow: 'This agent runs as a shadow, which may only call functions that read. The call was not made.',
+  'api-silent':
+    'The gateway cannot see now whether this was stopped, and makes only calls that read. The call was not made; try again later.',
+  'needs-a-person': 'A person must allow this call first. It was not made.',
 };
 
 const UNKNOWN: Readonly<Record<LostReason, string>> = {

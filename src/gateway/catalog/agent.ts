@@ -10,7 +10,9 @@ export type GrantedFunctions = ReadonlySet<string> | 'every';
 export type Grants = ReadonlyMap<string, GrantedFunctions>;
 
 export interface CompiledAgent {
+  readonly namespace: string;
   readonly name: string;
+  readonly uid: string;
   readonly serviceAccounts: readonly string[];
   readonly grants: Grants;
 }
@@ -19,8 +21,9 @@ export interface CompiledAgent {
 export function compileAgent(object: KubeObject): CompiledAgent | undefined {
   const read = readStored(agent.schema, object);
   if (!read.ok || object.metadata.deletionTimestamp !== undefined) return undefined;
-  const { metadata, spec } = read.value;
-  return { name: metadata.name, serviceAccounts: spec.serviceAccounts, grants: compileGrants(spec.tools ?? []) };
+  const { spec } = read.value;
+  const { name, namespace = '', uid = '' } = object.metadata;
+  return { namespace, name, uid, serviceAccounts: spec.serviceAccounts, grants: compileGrants(spec.tools ?? []) };
 }
 
 /** `<tool id>.<function>` or `<tool id>.*`; ids hold no dot, so the first one parts them. */
@@ -50,6 +53,12 @@ export function unionGrants(all: readonly Grants[]): Grants {
     }
   }
   return union;
+}
+
+/** Who a ServiceAccount is: the Agents that name it, by name, and what they grant together. */
+export interface Access {
+  readonly agents: readonly CompiledAgent[];
+  readonly grants: Grants;
 }
 
 export function isGranted(grants: Grants, toolId: string, functionName: string): boolean {

@@ -4,7 +4,7 @@
  */
 import { toolName } from '../../domain/naming.ts';
 import type { KubeObject } from '../../engine/contract.ts';
-import { type CompiledAgent, compileAgent, type Grants, unionGrants } from './agent.ts';
+import { type Access, type CompiledAgent, compileAgent, unionGrants } from './agent.ts';
 import { type Route, routesOfPod, routesOfSlice, type ToolRoutes } from './route.ts';
 import { type CompiledTool, compileTool } from './tool.ts';
 
@@ -14,7 +14,7 @@ export interface Catalog {
   readonly put: (kind: CatalogKind, object: KubeObject) => void;
   readonly remove: (kind: CatalogKind, object: KubeObject) => void;
   /** What a ServiceAccount may do; undefined where no Agent names it. */
-  readonly grants: (namespace: string, serviceAccount: string) => Grants | undefined;
+  readonly access: (namespace: string, serviceAccount: string) => Access | undefined;
   /** By id, within a namespace: another's tools do not exist. */
   readonly tool: (namespace: string, id: string) => CompiledTool | undefined;
   readonly tools: () => readonly CompiledTool[];
@@ -30,7 +30,7 @@ export function createCatalog(): Catalog {
   const pods = new Map<string, ToolRoutes>();
   const slices = new Map<string, ToolRoutes>();
   const listeners = new Set<(namespace: string) => void>();
-  const grantsKept = new Map<string, Grants | undefined>();
+  const accessKept = new Map<string, Access>();
   const routesKept = new Map<string, readonly Route[]>();
 
   const collect = (from: ReadonlyMap<string, ToolRoutes>, tool: CompiledTool): readonly Route[] => {
@@ -53,7 +53,7 @@ export function createCatalog(): Catalog {
         if (compiled === undefined) known.delete(name);
         else known.set(name, compiled);
         agents.set(namespace, known);
-        grantsKept.clear();
+        accessKept.clear();
         break;
       }
       case 'Tool':
@@ -73,16 +73,18 @@ export function createCatalog(): Catalog {
   return {
     put: (kind, object) => change(kind, object, true),
     remove: (kind, object) => change(kind, object, false),
-    grants: (namespace, serviceAccount) => {
+    access: (namespace, serviceAccount) => {
       const key = `${namespace}/${serviceAccount}`;
-      if (grantsKept.has(key)) return grantsKept.get(key);
-      const own = [...(agents.get(namespace)?.values() ?? [])].filter((agent) =>
-        agent.serviceAccounts.includes(serviceAccount),
-      );
-      const grants = own.length === 0 ? undefined : unionGrants(own.map((agent) => agent.grants));
-      // Only what is granted is kept, so that callers nobody knows take no memory.
-      if (grants !== undefined) grantsKept.set(key, grants);
-      return grants;
+      const kept = accessKept.get(key);
+      if (kept !== undefined) return kept;
+      const named = [...(agents.get(namespace)?.values() ?? [])]
+        .filter((agent) => agent.serviceAccounts.includes(serviceAccount))
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
+      // Only who is known is kept, so that callers nobody knows take no memory.
+      if (named.length === 0) return undefined;
+      const access = { agents: named, grants: unionGrants(named.map((agent) => agent.grants)) };
+      accessKept.set(key, access);
+      return access;
     },
     tool: (namespace, id) => {
       const tool = tools.get(`${namespace}/${toolName(id)}`);

@@ -3,10 +3,11 @@
  * back nothing but itself. Pure.
  */
 
+import { hashFunction } from '../../domain/snapshot/snapshotListing.ts';
 import { toolProblem } from '../../mcp/toolProblem.ts';
 import { isObject, type JsonObject } from '../../mcp/wire/jsonrpc.ts';
 import { jsonDepth } from '../../mcp/wire/jsonText.ts';
-import { passableMeta } from '../../mcp/wire/meta.ts';
+import { META_HONOURS_KEY, passableMeta } from '../../mcp/wire/meta.ts';
 import { type ParamHeader, scanParamHeaders } from '../../mcp/wire/paramHeader.ts';
 import { vendorName } from '../vendorName.ts';
 import { schemaProblem } from './schemaProblem.ts';
@@ -15,6 +16,10 @@ export interface ListedFunction {
   readonly name: string;
   /** The tool object of MCP without its name: what is shown is put under the name that the endpoint uses. */
   readonly definition: JsonObject;
+  /** Hex hash of all that the server says of it, as a snapshot has it. */
+  readonly hash: string;
+  /** It says that it keeps idempotency keys. */
+  readonly honoursKey: boolean;
   readonly paramHeaders: readonly ParamHeader[];
 }
 
@@ -56,7 +61,7 @@ export function acceptListing(toolId: string, tools: readonly unknown[]): Listin
   }
   const functions = new Map([...accepted].sort(([a], [b]) => (a < b ? -1 : 1)));
   const text = JSON.stringify([
-    [...functions.values()].map(({ name, definition }) => [name, definition]),
+    [...functions.values()].map(({ name, definition, hash }) => [name, definition, hash]),
     [...heldBack],
   ]);
   return { functions, heldBack, text };
@@ -83,6 +88,8 @@ function acceptFunction(name: string, raw: JsonObject): ListedFunction | string 
   if (problem !== undefined) return problem;
   const scanned = scanParamHeaders(inputSchema);
   if (!scanned.ok) return scanned.problem;
+  const hash = hashFunction(raw);
+  if (hash === undefined) return 'its definition is nested too deeply';
   const meta = isObject(_meta) ? passableMeta(_meta) : {};
   const definition: JsonObject = {
     ...(title === undefined ? {} : { title }),
@@ -95,7 +102,8 @@ function acceptFunction(name: string, raw: JsonObject): ListedFunction | string 
   };
   const refused = toolProblem({ name, ...definition });
   if (refused !== undefined) return refused;
-  return { name, definition, paramHeaders: scanned.headers };
+  const honoursKey = isObject(_meta) && _meta[META_HONOURS_KEY] === true;
+  return { name, definition, hash, honoursKey, paramHeaders: scanned.headers };
 }
 
 /** Hints of the wrong type are left out: they then count as not said, which is the strictest reading. */

@@ -19,6 +19,8 @@ export const META_OUTCOME = `${OWN_PREFIX}outcome`;
 export const META_REASON = `${OWN_PREFIX}reason`;
 /** On a listing: granted tools that could not be listed now. */
 export const META_MISSING = `${OWN_PREFIX}missing`;
+/** On a function that a server lists: it keeps idempotency keys. */
+export const META_HONOURS_KEY = `${OWN_PREFIX}honours-idempotency-key`;
 
 /** `_meta` of a request's params, where it is an object. */
 export function requestMeta(params: JsonObject | undefined): JsonObject | undefined {
