@@ -1,7 +1,7 @@
 /** Agent: who may call which functions. */
 import type { z } from 'zod';
 import { defineKind } from './kind.ts';
-import { integer, list, object, optional, text } from './schema.ts';
+import { choice, flag, integer, list, object, optional, text, withDefault } from './schema.ts';
 import { statusFields } from './status.ts';
 
 /** Unknown tools named in status; the rest is counted in the condition's message. */
@@ -38,6 +38,17 @@ const agentSpec = object(
           merge: 'set',
         },
       ),
+    ),
+    onUnknown: optional(
+      choice(['ask', 'fail'], {
+        description:
+          'What becomes of a call whose outcome nobody knows. `ask`: it waits for a person. `fail`: the job is told to fail. Unset: a person is asked where a person started the job.',
+      }),
+    ),
+    mayAssertStarter: withDefault(flag({ description: 'Whether its word on who started a job is believed.' }), false),
+    shadow: withDefault(
+      flag({ description: 'Whether it only tries things out: then it calls functions that only read, and no others.' }),
+      false,
     ),
   },
   { description: 'Who it is, and what it may call.' },

@@ -10,7 +10,7 @@ export function crd(kind: Kind): Record<string, unknown> {
     metadata: { name: `${kind.plural}.${GROUP}` },
     spec: {
       group: GROUP,
-      scope: 'Namespaced',
+      scope: kind.cluster ? 'Cluster' : 'Namespaced',
       names: {
         kind: kind.kind,
         listKind: `${kind.kind}List`,

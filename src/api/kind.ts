@@ -48,6 +48,8 @@ export interface Kind {
   readonly plural: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
+  /** Of the whole cluster rather than of a namespace. */
+  readonly cluster?: true;
   readonly description: string;
   readonly columns: readonly Column[];
   /** Judges and reads whole objects; made by the helpers of `schema.ts`. */

@@ -1,6 +1,7 @@
 /** Plugin: tools that are published, versioned and installed together. */
 import type { z } from 'zod';
 import { inject, injectRule } from './bindings.ts';
+import { functionsFields } from './functions.ts';
 import { sharedDeclaredRule } from './headers.ts';
 import { defineKind } from './kind.ts';
 import { ID, NAME_MAX, nameRules } from './name.ts';
@@ -24,6 +25,7 @@ const pluginTool = object(
     }),
     ...sourceFields,
     ...settingsFields,
+    ...functionsFields,
   },
   { description: 'A tool of the plugin.', rules: settingsRules },
 );

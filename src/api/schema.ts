@@ -25,6 +25,7 @@ export interface StructuralSchema {
   readonly additionalProperties?: StructuralSchema;
   readonly items?: StructuralSchema;
   readonly 'x-kubernetes-int-or-string'?: true;
+  readonly 'x-kubernetes-preserve-unknown-fields'?: true;
   readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
   readonly 'x-kubernetes-list-map-keys'?: readonly string[];
   readonly 'x-kubernetes-map-type'?: 'atomic' | 'granular';
@@ -255,6 +256,19 @@ export function object<const F extends Fields>(
     ...(atomic ? { 'x-kubernetes-map-type': 'atomic' } : {}),
     properties: Object.fromEntries(entries.map(([name, { schema: field }]) => [name, field])),
     ...validations(rules),
+  });
+}
+
+/** An object of any fields, kept as it is: for what another specification describes. */
+export function anyObject({ description, max }: Described & { readonly max: number }) {
+  const schema = z
+    .record(z.string(), z.unknown())
+    .refine((fields) => Object.keys(fields).length <= max, { error: `at most ${max} fields` });
+  return register(schema, {
+    description,
+    type: 'object',
+    maxProperties: max,
+    'x-kubernetes-preserve-unknown-fields': true,
   });
 }
 

@@ -1,17 +1,22 @@
 /** Tool: one MCP server, in pods of its own. */
 import type { z } from 'zod';
 import { inject, injectRule } from './bindings.ts';
+import { functionsFields } from './functions.ts';
 import { declaredRule } from './headers.ts';
 import { defineKind } from './kind.ts';
 import { NAME_MAX, nameRules } from './name.ts';
 import { choice, integer, list, object, optional, text } from './schema.ts';
 import { ownSecretsRules, secretRef, secretRefRule, secrets } from './secrets.ts';
 import { settingsFields, settingsRules } from './settings.ts';
+import { hash } from './snapshotApproval.ts';
 import { sourceFields } from './sources.ts';
 import { statusFields } from './status.ts';
 
 /** Functions named in status; the rest is counted. */
 export const LISTED_FUNCTIONS_MAX = 500;
+
+/** Functions of a snapshot kept in status: while the server lists something else, only these go on. */
+export const SNAPSHOT_FUNCTIONS_MAX = 512;
 
 /** Secrets and Connections named in status: more than a Tool should ever have. */
 export const PROBLEMS_MAX = 64;
@@ -27,6 +32,7 @@ export const toolSpec = object(
     ),
     ...sourceFields,
     ...settingsFields,
+    ...functionsFields,
     secrets: optional(secrets),
     secretRef: optional(
       secretRef('The Secret of this namespace that holds them. Left out, the one named as the Tool.'),
@@ -63,6 +69,47 @@ const listing = object(
   { description: 'What the server was last seen to list.' },
 );
 
+const approvedFunctions = list(
+  object(
+    { name: text({ description: "The server's own name of it.", max: 128 }), hash: hash('Of its definition.') },
+    { description: 'A function.' },
+  ),
+  {
+    description: `The functions, at most ${SNAPSHOT_FUNCTIONS_MAX} of them.`,
+    max: SNAPSHOT_FUNCTIONS_MAX,
+    merge: 'atomic',
+  },
+);
+
+const snapshot = object(
+  {
+    hash: hash('Of the approved listing.'),
+    from: choice(['FirstListing', 'Approval', 'NewVersion'], {
+      description:
+        'Why it is the snapshot: it was the first listing, a SnapshotApproval names it, or the policy lets new versions in.',
+    }),
+    approval: optional(text({ description: 'Name of the SnapshotApproval.', max: 253 })),
+    count: integer({ description: 'How many functions it has.', min: 0, max: 1_000_000 }),
+    functions: approvedFunctions,
+  },
+  { description: 'What the tool may say of itself. Only functions that are so are callable.' },
+);
+
+const replaced = object(
+  { hash: hash('Of the listing.'), functions: approvedFunctions },
+  { description: 'The snapshot before, while pods of that version still serve.' },
+);
+
+const pendingListing = object(
+  {
+    runs: text({ description: 'Mark of the version that lists it.', max: 128 }),
+    hash: hash('Of the listing: what a SnapshotApproval would name.'),
+    count: integer({ description: 'How many functions it has.', min: 0, max: 1_000_000 }),
+    difference: text({ description: 'What differs from the snapshot, for people.', max: 8192 }),
+  },
+  { description: 'A listing that waits for approval.' },
+);
+
 export const toolStatus = object(
   {
     ...statusFields,
@@ -79,6 +126,9 @@ export const toolStatus = object(
       ),
     ),
     listing: optional(listing),
+    snapshot: optional(snapshot),
+    replaced: optional(replaced),
+    pending: optional(pendingListing),
     connections: optional(
       list(text({ description: 'Name of a Connection.', max: 253 }), {
         description: 'Connections whose credentials its pods have.',
@@ -140,7 +190,14 @@ export const tool = defineKind('Tool', {
       description: 'The Plugin that it is a part of',
       wide: true,
     },
-    { name: 'Listing', type: 'string', path: '.status.listing.hash', description: 'Hash of what it lists', wide: true },
+    {
+      name: 'Snapshot',
+      type: 'string',
+      path: '.status.snapshot.hash',
+      description: 'Hash of what it may say of itself',
+      wide: true,
+    },
+    { name: 'Waits', type: 'string', path: '.status.pending.hash', description: 'Hash that waits', wide: true },
     {
       name: 'Message',
       type: 'string',
