@@ -1,5 +1,6 @@
 /** What the chart renders, held against the contracts that the code keeps. */
 import { describe, expect, test } from 'vitest';
+import { KINDS } from '../../../src/api/kinds.ts';
 import { allReconcilers } from '../../../src/controller/reconcilers.ts';
 import { readSettings as readControllerSettings } from '../../../src/controller/settings.ts';
 import {
@@ -55,12 +56,9 @@ describe.skipIf(helm === undefined)(
 
     test("[O01] uninstalling leaves the kinds, and so users' objects", () => {
       const kinds = ofKind(objects, 'CustomResourceDefinition');
-      expect(kinds.map(({ metadata }) => metadata.name).sort()).toEqual([
-        'agents.oz0.ai',
-        'connections.oz0.ai',
-        'plugins.oz0.ai',
-        'tools.oz0.ai',
-      ]);
+      expect(kinds.map(({ metadata }) => metadata.name).sort()).toEqual(
+        KINDS.map(({ plural }) => `${plural}.oz0.ai`).sort(),
+      );
       for (const { metadata } of kinds)
         expect(metadata.annotations).toMatchObject({ 'helm.sh/resource-policy': 'keep' });
     });
