@@ -98,15 +98,31 @@ export interface Fact {
 }
 
 export interface Facts {
-  /** One fact for each condition type that this reconciler declares; one left out is reported Unknown. */
+  /** One fact for each condition type that this reconciler declares; one left out is reported Unknown, a mark left out not at all. */
   readonly conditions: readonly Fact[];
   /** The other fields of status, whole. Volatile values (ages, counters) do not belong here. */
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
-/** `converge`: make the children be exactly these. `hold`: too little is known; change nothing, delete nothing. */
+/** A child by its name. */
+export interface ChildRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/**
+ * `converge`: make the children be exactly these, and leave those in `keep` as they are: not applied, not deleted, and not made where
+ * they are not there. `hold`: too little is known; change nothing, delete nothing.
+ */
 export type Outcome =
-  | { readonly do: 'converge'; readonly children: readonly KubeObject[]; readonly facts: Facts }
+  | {
+      readonly do: 'converge';
+      readonly children: readonly KubeObject[];
+      readonly keep?: readonly ChildRef[];
+      readonly facts: Facts;
+    }
   | { readonly do: 'hold'; readonly facts: Facts };
 
 export interface Reconciler<P extends KubeObject = KubeObject> {
@@ -121,6 +137,13 @@ export interface Reconciler<P extends KubeObject = KubeObject> {
   readonly sensors: readonly Sensor<P>[];
   /** Condition types; Ready is computed from them: any False wins, then any Unknown, else True. */
   readonly conditions: readonly string[];
+  /** Condition types that are there only while they are true, and that Ready does not sum up: which of some states the object is in. */
+  readonly marks?: readonly string[];
+  /**
+   * Fields of status that are a record and not a view: nothing else knows what they say. They stay as they are stored where this
+   * reconciler cannot be asked, as for an object that cannot be read.
+   */
+  readonly records?: readonly string[];
   readonly reconcile: (observed: Observed<P>) => Outcome;
 }
 

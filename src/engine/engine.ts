@@ -24,7 +24,7 @@ import { createInterest, type KindSelection } from './interest.ts';
 import type { Log } from './log.ts';
 import { type Plan, plan } from './plan.ts';
 import { createQueue } from './queue.ts';
-import { type AnyReconciler, watchesFor } from './rules.ts';
+import { type AnyReconciler, NAMESPACES, watchesFor } from './rules.ts';
 import { createSensors } from './sensors.ts';
 import {
   composeStatus,
@@ -244,8 +244,8 @@ export function startEngine(options: EngineOptions): Engine {
     namespace: string | undefined,
   ): Promise<PassResult> {
     const raw = kindOf(reconciler.resource).store.get(name, namespace);
-    // What is being deleted is the garbage collector's.
-    if (!raw || raw.metadata.deletionTimestamp !== undefined) {
+    // What is being deleted is the garbage collector's, and nothing can be made in a namespace that ends.
+    if (!raw || raw.metadata.deletionTimestamp !== undefined || isEnding(namespace)) {
       forget(key);
       return { result: 'idle', writes: 0 };
     }
@@ -258,7 +258,10 @@ export function startEngine(options: EngineOptions): Engine {
     if (!parsed.ok) {
       const problem = { reason: REASON_UNREADABLE, message: parsed.problem, stalled: true };
       const accepted = { type: 'Accepted', status: 'False' as const, ...problem };
-      const facts = { conditions: reconciler.conditions.includes('Accepted') ? [accepted] : [] };
+      const facts = {
+        conditions: reconciler.conditions.includes('Accepted') ? [accepted] : [],
+        status: recordsOf(raw['status'], reconciler.records ?? []),
+      };
       return settle(key, reconciler, raw, facts, problem, { result: 'held', writes: 0 });
     }
 
@@ -286,6 +289,7 @@ export function startEngine(options: EngineOptions): Engine {
       parent: raw,
       owns: reconciler.owns,
       wanted: outcome.children,
+      kept: outcome.keep ?? [],
       children: observed.children,
       live: (resource, child, where) => kindOf(resource).store.get(child, where),
       applied: (uid) => applied.get(uid),
@@ -328,6 +332,14 @@ export function startEngine(options: EngineOptions): Engine {
   function look(kind: string, name: string, namespace: string | undefined) {
     const { store, view } = watched.get(kind) ?? {};
     return { object: store?.get(name, namespace), version: view?.version() };
+  }
+
+  /** Where namespaces are watched at all. */
+  function isEnding(name: string | undefined): boolean {
+    const namespace = name === undefined ? undefined : watched.get(resourceKey(NAMESPACES))?.store.get(name);
+    if (!namespace) return false;
+    const { phase } = (namespace['status'] ?? {}) as { readonly phase?: unknown };
+    return namespace.metadata.deletionTimestamp !== undefined || phase === 'Terminating';
   }
 
   function observe(key: string, reconciler: AnyReconciler, raw: KubeObject, parent: KubeObject): Observed<never> {
@@ -397,6 +409,7 @@ export function startEngine(options: EngineOptions): Engine {
       before,
       facts: facts ?? keptFacts(before),
       declared: reconciler.conditions,
+      marks: reconciler.marks ?? [],
       trouble,
       generation: generation ?? 0,
       nowMs: clock.wallMs(),
@@ -509,6 +522,11 @@ function keptFacts(status: unknown): Facts {
   if (typeof status !== 'object' || status === null) return { conditions: [] };
   const { conditions, observedGeneration: _, ...rest } = status as Record<string, unknown>;
   return { conditions: Array.isArray(conditions) ? conditions.filter(isFact) : [], status: rest };
+}
+
+function recordsOf(status: unknown, names: readonly string[]): Record<string, unknown> {
+  if (typeof status !== 'object' || status === null) return {};
+  return Object.fromEntries(Object.entries(status).filter(([name]) => names.includes(name)));
 }
 
 function isFact(value: unknown): value is Fact {

@@ -32,6 +32,7 @@ function run(wanted: readonly KubeObject[], live: readonly KubeObject[], given: 
     parent,
     owns: [FENCE, BOX],
     wanted,
+    kept: [],
     children: { [resourceKey(FENCE)]: owned(FENCE), [resourceKey(BOX)]: owned(BOX) },
     live: (resource, name) => ofKind(resource).find((object) => object.metadata.name === name),
     applied: () => undefined,
@@ -149,6 +150,36 @@ describe('plan', () => {
     expect(run([], [], input).steps).toEqual([
       { do: 'delete', resource: BOX, name: 'ours', namespace: 'ns', uid: 'uid-ours', resourceVersion: '7' },
     ]);
+  });
+
+  it('leaves what is to be kept: not applied, not deleted, not made', () => {
+    const { apiVersion, kind } = BOX;
+    const keep = (name: string) => ({ apiVersion, kind, name, namespace: 'ns' });
+    const drifted = { ...stored(want(BOX, 'kept')), spec: { size: 9 } };
+    const live = [stored(want(FENCE, 'fence')), drifted, stored(want(BOX, 'other'))];
+    expect(shown(run([want(FENCE, 'fence')], live, { kept: [keep('kept'), keep('not-there')] }))).toEqual([
+      'delete other',
+    ]);
+  });
+
+  it('what is kept stands before what is made after it [I11]', () => {
+    const fence = stored(want(FENCE, 'fence'));
+    const kept = [{ apiVersion: FENCE.apiVersion, kind: FENCE.kind, name: 'fence', namespace: 'ns' }];
+    const first = (live: KubeObject) => run([want(BOX, 'box')], [live], { kept }).steps[0];
+    expect(first(fence)).toMatchObject({ do: 'create', after: [{ name: 'fence', uid: 'uid-fence' }] });
+    const theirs = { ...fence, metadata: { ...fence.metadata, ownerReferences: [{ ...owner, uid: 'other' }] } };
+    expect(first(theirs)).toMatchObject({ do: 'create', after: [] });
+  });
+
+  it('refuses to keep what is wanted, and what is of no declared kind [I2]', () => {
+    const { apiVersion, kind } = BOX;
+    const ref = { apiVersion, kind, name: 'box', namespace: 'ns' };
+    expect(run([want(BOX, 'box')], [], { kept: [ref] }).refusals).toMatchObject([{ because: 'duplicate' }]);
+    const secret = { ...ref, kind: 'Secret' };
+    expect(run([want(BOX, 'box')], [], { kept: [secret] })).toMatchObject({
+      steps: [],
+      refusals: [{ because: 'undeclared kind' }],
+    });
   });
 
   it('waits for what is on its way out, and makes nothing of a later kind meanwhile [I11]', () => {

@@ -4,7 +4,7 @@
  */
 import { type Applied, fingerprint, repairPauseMs } from './applied.ts';
 import { hashOf, isContained } from './canonical.ts';
-import { type KubeObject, type Resource, resourceKey } from './contract.ts';
+import { type ChildRef, type KubeObject, type Resource, resourceKey } from './contract.ts';
 import { controllerUid, nameKey } from './store.ts';
 
 export type Step =
@@ -66,6 +66,8 @@ export interface PlanInput {
   readonly parent: KubeObject;
   readonly owns: readonly Resource[];
   readonly wanted: readonly KubeObject[];
+  /** Neither applied nor deleted. */
+  readonly kept: readonly ChildRef[];
   /** Live objects controlled by this parent's uid, by kind. */
   readonly children: Readonly<Record<string, readonly KubeObject[]>>;
   /** Whatever has this name, whosever it is. */
@@ -106,6 +108,20 @@ export function plan(input: PlanInput): Plan {
     })
     .sort((a, b) => orderOf(input.owns, a) - orderOf(input.owns, b));
 
+  const kept = input.kept.flatMap((ref) => {
+    const { name, namespace } = ref;
+    const key = `${resourceKey(ref)}|${nameKey(name, namespace)}`;
+    const resource = owned.get(resourceKey(ref));
+    if (!resource) {
+      refusals.push({ because: 'undeclared kind', message: `${ref.kind} ${name} is of a kind that is not declared.` });
+    } else if (wantedKeys.has(key)) {
+      refusals.push({ because: 'duplicate', message: `${ref.kind} ${name} is wanted, and to be left as it is.` });
+    }
+    wantedKeys.add(key);
+    const live = resource && input.live(resource, name, namespace);
+    return resource && live && isHere(input.parent, live) ? [{ resource, live }] : [];
+  });
+
   for (const bare of wanted) {
     const resource = owned.get(resourceKey(bare));
     if (!resource) continue;
@@ -114,7 +130,11 @@ export function plan(input: PlanInput): Plan {
     const { object, hash } = dressed(bare, input.parent, input.annotation);
     const live = input.live(resource, bare.metadata.name, bare.metadata.namespace);
     if (!live) {
-      const after = standing.filter((other) => resourceKey(other.resource) !== resourceKey(resource));
+      const before = kept.filter((other) => orderOf(input.owns, other.live) < orderOf(input.owns, bare));
+      const after = [
+        ...standing.filter((other) => resourceKey(other.resource) !== resourceKey(resource)),
+        ...before.map(standingOf),
+      ];
       steps.push({ do: 'create', resource, object, wanted: hash, after });
       continue;
     }
@@ -199,6 +219,16 @@ function isOfFormer(parent: KubeObject, live: KubeObject): boolean {
     ({ kind, name, uid, controller }) =>
       controller === true && kind === parent.kind && name === parent.metadata.name && uid !== parent.metadata.uid,
   );
+}
+
+/** Ours, and to stay. */
+function isHere(parent: KubeObject, live: KubeObject): boolean {
+  return live.metadata.deletionTimestamp === undefined && controllerUid(live) === parent.metadata.uid;
+}
+
+function standingOf({ resource, live }: { readonly resource: Resource; readonly live: KubeObject }): Standing {
+  const { name, namespace, uid = '' } = live.metadata;
+  return { resource, name, namespace, uid };
 }
 
 function isLeaving(parent: KubeObject, live: KubeObject): boolean {

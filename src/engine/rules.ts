@@ -21,6 +21,9 @@ export const LEASES: Resource = {
   namespaced: true,
 };
 
+/** Watched where a reconciler declares it. */
+export const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
+
 /**
  * A reconciler whatever its parent's type. The engine hands `reconcile`, `select` and `subject` nothing but what this very
  * reconciler's `parse` gave, which is what makes the casts to `never` right.

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import type { Fact } from './contract.ts';
 import { composeStatus, isSameStatus, type StatusInput, type Trouble, transitions } from './status.ts';
 
@@ -28,6 +28,17 @@ const shown = (status: ReturnType<typeof compose>) =>
 
 const refused: Trouble = { reason: 'ChildRefused', message: 'no', stalled: true };
 const away: Trouble = { reason: 'ApiUnavailable', message: 'no', stalled: false };
+
+test('a mark is shown while it is true, and Ready does not sum it up', () => {
+  const facts = [fact('A', 'True'), fact('B', 'True'), fact('Current', 'True'), fact('Pending', 'False')];
+  expect(shown(compose(facts, { marks: ['Current', 'Pending'] }))).toEqual([
+    'Ready=True Ready',
+    'A=True Because',
+    'B=True Because',
+    'Current=True Because',
+  ]);
+  expect(shown(compose(facts))).not.toContain('Current=True Because');
+});
 
 describe('composeStatus', () => {
   it.each<[string, readonly Fact[], Trouble | undefined, readonly string[]]>([

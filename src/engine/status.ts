@@ -47,6 +47,8 @@ export interface StatusInput {
   readonly facts: Facts;
   /** Condition types of the reconciler, in the order in which they are shown. */
   readonly declared: readonly string[];
+  /** Condition types that are shown while they are true, and count for nothing. */
+  readonly marks?: readonly string[];
   readonly trouble: Trouble | undefined;
   readonly generation: number;
   /** Milliseconds since 1970. */
@@ -62,6 +64,7 @@ export function composeStatus(input: StatusInput): Status {
   const all: Fact[] = [ready, ...facts];
   if (stalled) all.push(whileTrue('Stalled', stalled));
   else if (ready.status === 'Unknown') all.push(whileTrue('Reconciling', ready));
+  all.push(...input.facts.conditions.filter(({ type, status }) => status === 'True' && input.marks?.includes(type)));
   const conditions = all.map((fact) => stamp(fact, known.get(fact.type), input));
   return { ...input.facts.status, observedGeneration: input.generation, conditions };
 }
