@@ -27,15 +27,16 @@ export function canonicalSchema(value: unknown, depth = 0): string {
         .join(',')}]`;
     }
     if (DATA.has(key)) return canonicalJson(child, depth + 1);
-    // The keys of these are names that someone chose, and may be any of the words above.
+    // Names may be any of the words above.
     if (MAPS.has(key) && isObject(child)) return object(child, (_name, schema) => canonicalSchema(schema, depth + 2));
     return canonicalSchema(child, depth + 1);
   });
 }
 
-const SETS: ReadonlySet<string> = new Set(['enum', 'required', 'type']);
-const DATA: ReadonlySet<string> = new Set(['const', 'default', 'examples', 'enum', 'required', 'type']);
-const MAPS: ReadonlySet<string> = new Set([
+/** Keywords of JSON Schema: whose arrays are sets, whose values are data, whose keys are names that someone chose. */
+export const SETS: ReadonlySet<string> = new Set(['enum', 'required', 'type']);
+export const DATA: ReadonlySet<string> = new Set(['const', 'default', 'examples', 'enum', 'required', 'type']);
+export const MAPS: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
   '$defs',

@@ -54,13 +54,16 @@ export const TRUST: KubeObject = {
   },
 };
 
+/** Of a listing. */
+export const HASH = '1'.repeat(64);
+
 export function anAnswer(fields: Partial<SidecarStatus> = {}): SidecarStatus {
   return {
     podUid: 'a-uid',
     phase: 'Ready',
     process: { starts: 1 },
     sandbox: { holds: true, open: [], userNamespace: true, pidsLimit: 1024 },
-    listing: { hash: 'sha256:1', functions: [{ name: 'get_pr', kind: 'ReadOnly', hash: 'sha256:2' }] },
+    listing: { hash: HASH, functions: [{ name: 'get_pr', kind: 'ReadOnly', hash: '2'.repeat(64) }] },
     ...fields,
   };
 }

@@ -1,6 +1,7 @@
 /** The condition Listed, and what status says of the listing: only ever what a sidecar really answered. */
 import { LISTED_FUNCTIONS_MAX } from '../../api/tool.ts';
 import type { SidecarStatus } from '../../domain/config/sidecar.ts';
+import { writtenHash } from '../../domain/snapshot/snapshotHash.ts';
 import type { Fact, Sensed } from '../../engine/contract.ts';
 import { fails, holds, pending } from '../facts.ts';
 import { describeTroubles, type SecretTrouble } from './credentials.ts';
@@ -9,7 +10,6 @@ import { ASKING, LISTED, NO_READY_POD, NOTHING_LISTED, SIDECAR_UNREACHABLE } fro
 
 const TYPE = 'Listed';
 const NAME_MAX = 128;
-const HASH_MAX = 128;
 
 /** @param secrets what pods say is wrong with secrets, for which the server may not run */
 export function listed(
@@ -37,7 +37,7 @@ export function listingStatus(answer: Sensed<SidecarStatus>): Record<string, unk
     .map(({ name, kind }) => ({ name: printable(name), kind }))
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   return {
-    hash: printable(listing.hash).slice(0, HASH_MAX),
+    hash: writtenHash(listing.hash) ?? printable(listing.hash),
     count: functions.length,
     functions: functions.slice(0, LISTED_FUNCTIONS_MAX),
   };

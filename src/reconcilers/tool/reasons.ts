@@ -76,3 +76,10 @@ export const SECRET_EMPTY = 'SecretEmpty';
 export const SECRET_MALFORMED = 'SecretMalformed';
 /** The remote server is not reached or does not answer; the message says how. Look at `url`, `headers` and their secrets. */
 export const SERVER_UNREACHABLE = 'ServerUnreachable';
+
+/** The server lists what was approved. */
+export const SNAPSHOT_CURRENT = 'SnapshotCurrent';
+/** Wait: the first listing becomes the snapshot. */
+export const NO_SNAPSHOT_YET = 'NoSnapshotYet';
+/** The server lists something else than its snapshot. Read `status.pending`, and approve its hash with a SnapshotApproval if it is right. */
+export const LISTING_CHANGED = 'ListingChanged';

@@ -16,7 +16,7 @@ import {
   statusOf,
   verdict,
 } from '../testing/objects.ts';
-import { anAnswer, live, NOT_READY, podOf, TRUST } from '../testing/tools.ts';
+import { anAnswer, HASH, live, NOT_READY, podOf, TRUST } from '../testing/tools.ts';
 import { TEMPLATE_ANNOTATION } from './pod.ts';
 import { toolReconciler } from './reconcile.ts';
 
@@ -425,7 +425,7 @@ describe('Listed: only what a sidecar really answered', () => {
     expect(verdict(see({}), 'Ready')).toMatch(/^Unknown/);
     expect(verdict(see(WELL), 'Ready')).toBe('True Ready');
     expect(see(WELL)['listing']).toEqual({
-      hash: 'sha256:1',
+      hash: `sha256:${HASH}`,
       count: 1,
       functions: [{ name: 'get_pr', kind: 'ReadOnly' }],
     });

@@ -1,6 +1,7 @@
 /** Tool: from its spec to a sandboxed workload, and from what pods and sidecars say to its conditions. */
 import { affinityOf, PROBLEMS_MAX } from '../../api/tool.ts';
 import { LABEL_TOOL, TRUST_CONFIG_MAP, toolId, toolResourceName } from '../../domain/naming.ts';
+import { differenceByName } from '../../domain/snapshot/difference.ts';
 import type { Fact, KubeObject, Observed, Outcome, Reconciler } from '../../engine/contract.ts';
 import { pending } from '../facts.ts';
 import { at, conditionOf, textAt } from '../live.ts';
@@ -9,10 +10,12 @@ import { CONFIG_MAP, CONNECTION, NETWORK_POLICY, PLUGIN, POD, TOOL } from '../re
 import { TOOL_OWNS, toolChildren } from './children.ts';
 import { connected, secretStatus } from './connected.ts';
 import { type Credentials, secretTroubles } from './credentials.ts';
+import { decideSnapshot, type SnapshotDecision } from './decideSnapshot.ts';
 import { installed, rolloutOf } from './installed.ts';
 import { listed, listingStatus } from './listed.ts';
 import { TEMPLATE_ANNOTATION, toolLabels } from './pod.ts';
 import { CONNECTING, NOT_ACCEPTED } from './reasons.ts';
+import { runsOf } from './runs.ts';
 import { sandboxed } from './sandboxed.ts';
 import {
   type AskSidecar,
@@ -24,12 +27,13 @@ import {
   toolSensors,
   workloadOf,
 } from './sensors.ts';
+import { hashesOf, readPending, readReplaced, readSnapshot, SNAPSHOT_RECORDS } from './snapshot.ts';
 import { acceptTool } from './source.ts';
 import { parseTool, type StoredTool } from './tool.ts';
 import { wideningPolicies } from './widening.ts';
 
 const TEMPLATE_PATH = ['spec', 'template', 'metadata', 'annotations', TEMPLATE_ANNOTATION];
-const CONDITIONS = ['Accepted', 'Connected', 'Installed', 'Sandboxed', 'Listed'] as const;
+const CONDITIONS = ['Accepted', 'Connected', 'Installed', 'Sandboxed', 'Listed', 'SnapshotCurrent'] as const;
 
 export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<StoredTool> {
   const sensors = toolSensors(ask);
@@ -53,6 +57,7 @@ export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<
     },
     sensors,
     conditions: CONDITIONS,
+    records: SNAPSHOT_RECORDS,
     reconcile: (observed) => {
       const { parent, reads } = observed;
       const acceptance = acceptTool(parent, reads['plugin'] ?? [], reads['connections'] ?? []);
@@ -61,12 +66,13 @@ export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<
       const { source, credentials, fact } = acceptance;
       const children = toolChildren(parent, source, credentials, operator);
       const seen = { observed, sensors, credentials, current: runsAs(observed, children) };
+      const { fact: snapshotFact, ...snapshot } = snapshotOf(seen, runsOf(parent, source, credentials));
       return {
         do: 'converge',
         children,
         facts: {
-          conditions: [fact, ...judged(seen)],
-          status: { ...whatItIs(observed), ...listingOf(observed, sensors), ...credentialsStatus(seen) },
+          conditions: [fact, ...judged(seen, snapshotFact)],
+          status: { ...whatItIs(observed), ...listingOf(observed, sensors), ...snapshot, ...credentialsStatus(seen) },
         },
       };
     },
@@ -99,8 +105,30 @@ function refused(observed: Observed<StoredTool>, accepted: Fact): Outcome['facts
       accepted,
       ...others.map((type) => pending(type, NOT_ACCEPTED, 'Not judged, since the Tool was not accepted.')),
     ],
-    status: whatItIs(observed),
+    status: { ...whatItIs(observed), ...records(observed) },
   };
+}
+
+/** Of the snapshot, as it is stored. */
+function records({ parent }: Observed<StoredTool>): Record<string, unknown> {
+  const known = { snapshot: readSnapshot(parent), pending: readPending(parent), replaced: readReplaced(parent) };
+  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
+}
+
+function snapshotOf({ observed, sensors, current }: Seen, runs: string): SnapshotDecision {
+  const { parent } = observed;
+  const { listing } = answers(observed, sensors);
+  const said = current && listing.state === 'ok' ? listing.value.listing : undefined;
+  return decideSnapshot({
+    namespace: parent.metadata.namespace ?? '',
+    tool: parent.metadata.name,
+    snapshot: readSnapshot(parent),
+    pending: readPending(parent),
+    runs,
+    listed: said && (hashesOf(said) ?? 'empty'),
+    approvalOf: () => undefined,
+    differenceOf: differenceByName,
+  });
 }
 
 function answers(observed: Observed<StoredTool>, sensors: Sensors) {
@@ -111,7 +139,7 @@ function answers(observed: Observed<StoredTool>, sensors: Sensors) {
   return { listing: of(LISTING), trouble: of(TROUBLE) };
 }
 
-function judged({ observed, sensors, credentials, current }: Seen): readonly Fact[] {
+function judged({ observed, sensors, credentials, current }: Seen, snapshot: Fact): readonly Fact[] {
   const { parent, reads } = observed;
   const pods = currentPods(observed);
   const { listing, trouble } = answers(observed, sensors);
@@ -123,6 +151,7 @@ function judged({ observed, sensors, credentials, current }: Seen): readonly Fac
     installed({ workload: workloadOf(observed), pods, trouble, secrets, trust: reads['trust']?.[0] }),
     sandboxed([listing, trouble], widening),
     listed(pods, listing, secrets),
+    snapshot,
   ].map((fact) => (stillHolds(observed, fact, sensors) ? formerVerdict(observed, fact) : fact));
 }
 
