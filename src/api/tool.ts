@@ -89,6 +89,7 @@ const snapshot = object(
         'Why it is the snapshot: it was the first listing, a SnapshotApproval names it, or the policy lets new versions in.',
     }),
     approval: optional(text({ description: 'Name of the SnapshotApproval.', max: 253 })),
+    runs: optional(text({ description: 'Mark of the version that was accepted under it.', max: 128 })),
     count: integer({ description: 'How many functions it has.', min: 0, max: 1_000_000 }),
     functions: approvedFunctions,
   },

@@ -1,4 +1,4 @@
-/** The hash of a whole listing as people and objects write it: `sha256:` and 64 hex digits. Sidecars and gateways say the digits alone. */
+/** The hash of a listing or a function as people and objects write it: `sha256:` and 64 hex digits. Sidecars and gateways say the digits alone. */
 
 const DIGITS = /^[0-9a-f]{64}$/;
 const PREFIX = 'sha256:';
@@ -7,11 +7,6 @@ const PREFIX = 'sha256:';
 export function writtenHash(hash: string): string | undefined {
   const digits = hashDigits(hash);
   return DIGITS.test(digits) ? `${PREFIX}${digits}` : undefined;
-}
-
-/** Whether it is the hash of one function, as it stands in a listing. */
-export function isFunctionHash(hash: string): boolean {
-  return DIGITS.test(hash);
 }
 
 /** The digits alone, of either form. */

@@ -6,7 +6,7 @@ const hashOf = (digit: string) => `sha256:${digit.repeat(64)}`;
 const listing = (digit: string, count = 1): Hashes => ({
   hash: hashOf(digit),
   count,
-  functions: [{ name: 'get_pr', hash: digit.repeat(64) }],
+  functions: [{ name: 'get_pr', hash: hashOf(digit) }],
 });
 const RUNS = 'a'.repeat(64);
 const SNAPSHOT: Snapshot = { ...listing('1'), from: 'FirstListing', runs: RUNS };

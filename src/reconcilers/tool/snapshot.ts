@@ -1,11 +1,12 @@
 /** What a Tool's status keeps of its snapshot: the record of what was approved, which nothing may make the controller learn anew. */
+import { SNAPSHOT_FUNCTIONS_MAX } from '../../api/tool.ts';
 import type { SidecarStatus } from '../../domain/config/sidecar.ts';
-import { isFunctionHash, writtenHash } from '../../domain/snapshot/snapshotHash.ts';
+import { writtenHash } from '../../domain/snapshot/snapshotHash.ts';
 import { at, countAt, recordsAt, textAt } from '../live.ts';
 
 export interface FunctionHash {
   readonly name: string;
-  /** 64 hex digits, as gateways compare it. */
+  /** `sha256:` and 64 hex digits. */
   readonly hash: string;
 }
 
@@ -14,7 +15,7 @@ export interface Hashes {
   /** `sha256:` and 64 hex digits. */
   readonly hash: string;
   readonly count: number;
-  /** In order of name, at most `FUNCTIONS_MAX`. */
+  /** In order of name, at most `SNAPSHOT_FUNCTIONS_MAX`. */
   readonly functions: readonly FunctionHash[];
 }
 
@@ -44,8 +45,6 @@ export interface Replaced {
 /** Fields of status that outlive everything but the Tool. */
 export const SNAPSHOT_RECORDS = ['snapshot', 'pending', 'replaced'] as const;
 
-/** Kept in status; a gateway judges the others of so large a listing by the hash of the whole. */
-export const FUNCTIONS_MAX = 512;
 const NAME = /^[\x21-\x7e]{1,128}$/;
 
 /** What a sidecar says that its server lists; undefined for nothing at all, which never becomes a snapshot [case 55]. */
@@ -58,10 +57,12 @@ export function hashesOf(listing: SidecarStatus['listing']): Hashes | undefined 
 /** What does not have its form approves nothing. */
 function functionsOf(functions: readonly FunctionHash[]): readonly FunctionHash[] {
   return functions
-    .filter(({ name, hash }) => NAME.test(name) && isFunctionHash(hash))
-    .map(({ name, hash }) => ({ name, hash }))
+    .flatMap(({ name, hash }) => {
+      const written = writtenHash(hash);
+      return NAME.test(name) && written !== undefined ? [{ name, hash: written }] : [];
+    })
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
-    .slice(0, FUNCTIONS_MAX);
+    .slice(0, SNAPSHOT_FUNCTIONS_MAX);
 }
 
 function storedFunctions(value: unknown): readonly FunctionHash[] {
