@@ -17,7 +17,7 @@ export function createRecorder(log: Log, metrics: Metrics): Recorder {
     called: (record) => {
       calls.inc({ outcome: record.outcome, reason: record.reason });
       seconds.observe({ outcome: record.outcome }, record.durationMs / 1_000);
-      log.info({ ...record, durationMs: Math.round(record.durationMs * 10) / 10 }, 'call');
+      log.record({ ...record, durationMs: Math.round(record.durationMs * 10) / 10 }, 'call');
     },
   };
 }

@@ -29,9 +29,10 @@ const LONGEST_CLOSE_MS = 11 * 60_000;
 
 export async function runProcess(component: string, start: (shell: Shell) => Promise<Running>): Promise<void> {
   const { env } = process;
-  const log = createLog(component, { level: env['OZ0_LOG_LEVEL'] || 'info' });
-  const health = createHealth(log);
   const metrics = createMetrics(component);
+  const dropped = metrics.counter('log_dropped_lines_total', 'Lines of the log that stdout did not take in time.', []);
+  const log = createLog(component, { level: env['OZ0_LOG_LEVEL'] || 'info', onDrop: () => dropped.inc() });
+  const health = createHealth(log);
   let running: Running | undefined;
   let exitCode: number | undefined;
 

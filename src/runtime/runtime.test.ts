@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ConfigurationError, readConfiguration, wholeNumber } from './configuration.ts';
@@ -35,6 +36,43 @@ describe('log', () => {
     expect(error).toMatchObject({ message: 'outer', code: 'conflict', cause: { name: 'TypeError', message: 'inner' } });
     expect(error.stack).toBeUndefined();
     expect(error.cause.stack).toContain('runtime.test');
+  });
+});
+
+describe('record', () => {
+  test('is the line that info would write, cut and on one line', () => {
+    const { lines, log } = capture();
+    const fields = { tool: 'a\nb', none: undefined, durationMs: 1.5, long: 'x'.repeat(10_000) };
+    log.record(fields, 'call');
+    log.info(fields, 'call');
+    expect(lines).toHaveLength(2);
+    const [recorded, informed] = lines.map((line) => JSON.parse(line));
+    expect({ ...recorded, time: '' }).toEqual({ ...informed, time: '' });
+    expect(Object.keys(recorded)).toEqual(Object.keys(informed));
+    expect(recorded.time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    log.record({}, 'm');
+    expect(JSON.parse(lines[2] ?? '')).toMatchObject({ level: 'info', component: 'test', message: 'm' });
+  });
+
+  test('is not written where info is not', () => {
+    const lines: string[] = [];
+    const log = createLog('test', { level: 'warn', destination: { write: (line) => lines.push(line) } });
+    log.record({ a: 1 }, 'm');
+    expect(lines).toEqual([]);
+  });
+
+  test('what still waits for stdout is written when the process exits', () => {
+    const url = new URL('./log.ts', import.meta.url).href;
+    const script = `import { createLog } from '${url}';
+      const log = createLog('test');
+      for (let n = 0; n < 100; n += 1) log.record({ n }, 'm');
+      log.error({}, 'last');
+      process.exit(3);`;
+    const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    expect(status).toBe(3);
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(101);
+    expect(JSON.parse(lines[100] ?? '')).toMatchObject({ level: 'error', message: 'last' });
   });
 });
 
