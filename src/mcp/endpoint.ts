@@ -9,7 +9,7 @@ import { acceptance, createExchange, type Exchange } from './exchange.ts';
 import type { Answer, McpHandler, Progress } from './handler.ts';
 import { createHeldBytes, type HeldLimits, type Holding } from './heldBytes.ts';
 import { legacyListing, legacyResult } from './legacyShape.ts';
-import { openSession, type Session, type SessionKey, sealSession } from './sealedSession.ts';
+import { createSessionOpener, type Session, type SessionKey, sealSession } from './sealedSession.ts';
 import { DEFAULT_MAX_BODY_BYTES, readBody } from './wire/body.ts';
 import { classifyInbound, type Inbound, type InboundRequest } from './wire/classify.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR } from './wire/errorCode.ts';
@@ -98,6 +98,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
   const eras = sessions === undefined ? 'modern' : 'both';
   const capabilities = { tools: { listChanged: true } };
   const identity = { [META_SERVER_INFO]: handler.serverInfo };
+  const openSession = createSessionOpener();
 
   const exchanges = new Set<Exchange>();
   /** How to end each open event stream gracefully. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openSession, sealSession } from './sealedSession.ts';
+import { createSessionOpener, openSession, sealSession } from './sealedSession.ts';
 
 const KEYS = [
   { id: 'b', key: new Uint8Array(32).fill(2) },
@@ -33,6 +33,40 @@ describe('sealed sessions', () => {
     expect(openSession(KEYS, 'x', sealed, 1_000)).toBeUndefined();
     for (const junk of ['', '.', 'b', 'b.', `b.${'A'.repeat(10)}`, 'b.AAAA.AAAA', 'x'.repeat(10_000)]) {
       expect(openSession(KEYS, 'x', junk, 0)).toBeUndefined();
+    }
+  });
+});
+
+describe('sessions that were opened before', () => {
+  const sealed = sealSession(KEYS, 'x', SESSION);
+
+  test('open again, and for nobody else', () => {
+    const open = createSessionOpener();
+    expect(open(KEYS, 'x', sealed, 0)).toEqual(SESSION);
+    expect(open(KEYS, 'x', sealed, 999)).toEqual(SESSION);
+    expect(open(KEYS, 'y', sealed, 0)).toBeUndefined();
+    expect(open(KEYS, 'x', `${sealed}A`, 0)).toBeUndefined();
+    expect(open(KEYS, 'x', sealed, 0)).toEqual(SESSION);
+  });
+
+  test('end with their time, and with the key', () => {
+    const open = createSessionOpener();
+    open(KEYS, 'x', sealed, 0);
+    expect(open(KEYS, 'x', sealed, 1_000)).toBeUndefined();
+    open(KEYS, 'x', sealed, 0);
+    expect(open(KEYS.slice(1), 'x', sealed, 0)).toBeUndefined();
+    open(KEYS, 'x', sealed, 0);
+    expect(open([{ id: 'b', key: new Uint8Array(32).fill(3) }], 'x', sealed, 0)).toBeUndefined();
+    const copies = KEYS.map(({ id, key }) => ({ id, key: Uint8Array.from(key) }));
+    open(KEYS, 'x', sealed, 0);
+    expect(open(copies, 'x', sealed, 0)).toEqual(SESSION);
+  });
+
+  test('are so many at most', () => {
+    const open = createSessionOpener(2);
+    const ids = [1, 2, 3, 4].map(() => sealSession(KEYS, 'x', SESSION));
+    for (let round = 0; round < 2; round += 1) {
+      for (const id of ids) expect(open(KEYS, 'x', id, 0)).toEqual(SESSION);
     }
   });
 });

@@ -20,6 +20,8 @@ export interface Session {
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const MAX_ID_CHARS = 512;
+/** Sessions that are remembered as opened. */
+const MAX_KEPT = 1_024;
 
 /** Seals under the first key. `binding` says whose the session is and at which endpoint; it is not part of the id. */
 export function sealSession(keys: readonly SessionKey[], binding: string, session: Session): string {
@@ -42,7 +44,7 @@ export function openSession(
 ): Session | undefined {
   if (id.length > MAX_ID_CHARS) return undefined;
   const dot = id.indexOf('.');
-  const key = keys.find((candidate) => candidate.id === id.slice(0, dot));
+  const key = keyOf(keys, id);
   if (dot === -1 || key === undefined) return undefined;
   const text64 = id.slice(dot + 1);
   const sealed = Buffer.from(text64, 'base64url');
@@ -65,4 +67,45 @@ export function openSession(
   const { v, e } = state;
   if (typeof v !== 'string' || typeof e !== 'number' || e <= nowMs) return undefined;
   return { version: v, expiresAtMs: e };
+}
+
+interface Opened {
+  readonly key: SessionKey;
+  readonly binding: string;
+  readonly session: Session;
+}
+
+/**
+ * As `openSession`, which costs more than all else that a call is asked: what opened once is compared, not opened, the next
+ * time. Only for the same binding, in time, and while the key that sealed it is still one of the keys.
+ */
+export function createSessionOpener(maxKept = MAX_KEPT): typeof openSession {
+  /** In the order in which they were opened. */
+  const kept = new Map<string, Opened>();
+  return (keys, binding, id, nowMs) => {
+    const known = kept.get(id);
+    if (known !== undefined && known.binding === binding) {
+      if (known.session.expiresAtMs > nowMs && keys.some((key) => isSameKey(key, known.key))) return known.session;
+      kept.delete(id);
+    }
+    const session = openSession(keys, binding, id, nowMs);
+    const key = session === undefined ? undefined : keyOf(keys, id);
+    if (session === undefined || key === undefined) return undefined;
+    kept.delete(id);
+    kept.set(id, { key, binding, session });
+    for (const oldest of kept.keys()) {
+      if (kept.size <= maxKept) break;
+      kept.delete(oldest);
+    }
+    return session;
+  };
+}
+
+function keyOf(keys: readonly SessionKey[], id: string): SessionKey | undefined {
+  const keyId = id.slice(0, id.indexOf('.'));
+  return keys.find((candidate) => candidate.id === keyId);
+}
+
+function isSameKey(one: SessionKey, other: SessionKey): boolean {
+  return one === other || (one.id === other.id && Buffer.compare(one.key, other.key) === 0);
 }
