@@ -12,6 +12,7 @@ export type Body =
   | { readonly ok: true; readonly value: unknown; readonly inexact: string | undefined }
   | { readonly ok: false; readonly status: 400 | 408 | 413 | 415 | 503; readonly problem: string };
 
+const tooMuch: Body = { ok: false, status: 503, problem: 'too much is read and written for this caller' };
 const CONTENT_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -41,17 +42,25 @@ export function readBody(
   maxBytes: number,
   timeoutMs: number,
   hold: (bytes: number) => boolean = () => true,
-): Promise<Body> {
+): Body | Promise<Body> {
   const { headers } = req;
   if (!isJsonType(headers['content-type'])) {
-    return Promise.resolve({ ok: false, status: 415, problem: 'Content-Type must be application/json' });
+    return { ok: false, status: 415, problem: 'Content-Type must be application/json' };
   }
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
-    return Promise.resolve({ ok: false, status: 415, problem: 'Content-Encoding is not supported' });
+    return { ok: false, status: 415, problem: 'Content-Encoding is not supported' };
   }
   const tooLarge: Body = { ok: false, status: 413, problem: `the body is larger than ${maxBytes} bytes` };
-  if (Number(headers['content-length'] ?? 0) > maxBytes) return Promise.resolve(tooLarge);
+  if (Number(headers['content-length'] ?? 0) > maxBytes) return tooLarge;
+  if (req.complete) {
+    // It came with its head, as small ones do: nothing to wait for.
+    const length = req.readableLength;
+    if (length > maxBytes) return tooLarge;
+    if (!hold(length)) return tooMuch;
+    const whole: unknown = req.read();
+    return parseBody(whole instanceof Uint8Array ? whole : new Uint8Array(0));
+  }
 
   const { promise, resolve } = Promise.withResolvers<Body>();
   const chunks: Buffer[] = [];
@@ -66,7 +75,7 @@ export function readBody(
     size += chunk.length;
     if (size > maxBytes) finish(tooLarge);
     else if (hold(chunk.length)) chunks.push(chunk);
-    else finish({ ok: false, status: 503, problem: 'too much is read and written for this caller' });
+    else finish(tooMuch);
   };
   const onEnd = (): void => {
     const [first] = chunks;
