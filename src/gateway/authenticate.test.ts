@@ -52,6 +52,17 @@ describe('bearer token to principal', () => {
     expect(state.asked).toEqual([]);
   });
 
+  test('a connection is who its header says, each time', async () => {
+    const { state, authenticate } = world();
+    const connection = {};
+    for (const token of ['a', 'a', 'a', 'b', 'b', 'a']) await authenticate(`Bearer ${token}`, '', connection);
+    expect(state.asked).toEqual(['a', 'b']);
+    expect(await authenticate('Bearer', '', connection)).toEqual({ ok: false, reason: 'unauthenticated' });
+    state.answer = { authenticated: false };
+    state.nowMs += 10_000;
+    expect(await authenticate('Bearer a', '', connection)).toEqual({ ok: false, reason: 'unauthenticated' });
+  });
+
   test('kept for ten seconds from the question, then asked anew: a deleted pod’s token ends', async () => {
     const { state, ask } = world();
     await ask('t');

@@ -35,6 +35,8 @@ export interface Authenticator {
   readonly authenticate: (
     authorization: string | undefined,
     source?: string,
+    /** Of the same connection, the same header is not hashed again. */
+    connection?: object,
   ) => Authentication | Promise<Authentication>;
   /** Tokens remembered. */
   readonly size: () => number;
@@ -60,6 +62,15 @@ export function createAuthenticator(options: AuthenticateOptions): Authenticator
   /** In order of use, oldest first. */
   const kept = new Map<string, Entry>();
   const asking = new Map<string, Promise<Authentication>>();
+  /** The valid header that each connection sent last; no token is held for longer than a connection that sent it. */
+  const sent = new WeakMap<object, { readonly authorization: string; readonly key: string }>();
+
+  const keyOf = (authorization: string, connection: object | undefined): string | undefined => {
+    const last = connection === undefined ? undefined : sent.get(connection);
+    if (last?.authorization === authorization) return last.key;
+    const token = tokenOf(authorization);
+    return token === undefined ? undefined : hash('sha256', token, 'base64');
+  };
 
   const keep = (key: string, answer: Authentication, untilMs: number): void => {
     kept.delete(key);
@@ -93,14 +104,18 @@ export function createAuthenticator(options: AuthenticateOptions): Authenticator
   };
 
   return {
-    authenticate: (authorization, source = '') => {
+    authenticate: (authorization, source = '', connection) => {
       if (authorization === undefined || authorization.length > MAX_TOKEN_CHARS) return UNAUTHENTICATED;
-      const token = BEARER.exec(authorization)?.[1];
-      if (token === undefined) return UNAUTHENTICATED;
-      const key = hash('sha256', token, 'base64');
+      const key = keyOf(authorization, connection);
+      if (key === undefined) return UNAUTHENTICATED;
       const entry = kept.get(key);
       if (entry !== undefined) {
-        if (entry.untilMs > now()) return entry.answer;
+        if (entry.untilMs > now()) {
+          if (entry.answer.ok && connection !== undefined && sent.get(connection)?.authorization !== authorization) {
+            sent.set(connection, { authorization, key });
+          }
+          return entry.answer;
+        }
         kept.delete(key);
       }
       const running = asking.get(key);
@@ -110,7 +125,7 @@ export function createAuthenticator(options: AuthenticateOptions): Authenticator
         options.onReview?.('overloaded');
         return { ok: false, reason: 'overloaded' };
       }
-      const answer = ask(token, key).finally(() => {
+      const answer = ask(tokenOf(authorization) ?? '', key).finally(() => {
         asking.delete(key);
         leave();
       });
@@ -119,6 +134,10 @@ export function createAuthenticator(options: AuthenticateOptions): Authenticator
     },
     size: () => kept.size,
   };
+}
+
+function tokenOf(authorization: string): string | undefined {
+  return BEARER.exec(authorization)?.[1];
 }
 
 /** When a token says that it ends, in milliseconds since the epoch. Not proved: it can only shorten what is kept. */

@@ -114,7 +114,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const endpoint = endpointOf(req.url ?? '');
     if (endpoint === undefined) return { ok: false, status: 404, message: 'Not found' };
     if (!options.synced()) return unavailable('The gateway is starting');
-    const authentication = authenticator.authenticate(req.headers.authorization, req.socket.remoteAddress);
+    const authentication = authenticator.authenticate(req.headers.authorization, req.socket.remoteAddress, req.socket);
     return authentication instanceof Promise
       ? authentication.then((known) => place(known, endpoint))
       : place(authentication, endpoint);
