@@ -78,6 +78,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
       tried.add(route.podUid);
       const { hop, giveBack } = hops.borrow({ namespace: tool.namespace, tool: tool.name, route }, 'call');
       lastId = (lastId + 1) % Number.MAX_SAFE_INTEGER;
+      // Never throws, so it is always given back.
       const sent = await callHop(hop, {
         id: lastId,
         method: 'tools/call',
@@ -88,7 +89,8 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
         maxAnswerBytes: options.maxAnswerBytes,
         ...(options.reserve === undefined ? {} : { reserve: options.reserve }),
         ...(options.onNotification === undefined ? {} : { onNotification: options.onNotification }),
-      }).finally(giveBack);
+      });
+      giveBack();
       outcome = describe(sent);
       if (decision.routes.every((each) => tried.has(each.podUid))) tried.clear();
     }

@@ -33,9 +33,13 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 };
 
+/** What the protocol asks clients to send, and nearly all do. */
+const BOTH = 'application/json, text/event-stream';
+
 /** Whether the client takes event streams, and whether it takes JSON (an absent Accept takes all). */
 export function acceptance(accept: string | undefined): { readonly json: boolean; readonly stream: boolean } {
   if (accept === undefined || accept.includes('*/*')) return { json: true, stream: true };
+  if (accept === BOTH) return { json: true, stream: true };
   const lower = accept.toLowerCase();
   return {
     json: lower.includes('application/json') || lower.includes('application/*'),
