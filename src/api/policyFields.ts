@@ -97,7 +97,7 @@ const rule = object(
     when: optional(
       text({
         description:
-          'Only calls for which this CEL expression is true. It may use `args`, `function` (tool, name, id), `kind`, `openWorld`, `agent` (name, namespace, serviceAccount), `job` (id, startedBy, proved) and `labels`. A field of `args` that is not there reads as null.',
+          'Only calls for which this CEL expression is true. It may use `args`, `call` (tool, function, id), `kind`, `openWorld`, `agent` (name, namespace, serviceAccount), `job` (id, startedBy, proved) and `labels`. A field of `args` that is not there reads as null.',
         min: 1,
         max: 2048,
       }),

@@ -18,6 +18,8 @@ export const TOOL_CALL_PHASES = [
   'Expired',
 ] as const;
 
+export const TOOL_CALL_DECIDERS_MAX = 8;
+
 const time = (description: string) => text({ description, max: 64, format: 'date-time' });
 const uid = (description: string) => text({ description, min: 1, max: 64 });
 const user = (description: string) => text({ description, min: 1, max: 512 });
@@ -88,7 +90,13 @@ const toolCallSpec = object(
     idempotencyKey: text({ description: 'Sent along on every attempt.', min: 1, max: 128 }),
     sender: optional(object(sender, { description: 'Who made this object in order to send the call at once.' })),
     notAfter: optional(time('Nothing of the first attempt starts later.')),
-    deciders: optional(deciders),
+    deciders: optional(
+      list(deciders, {
+        description: 'Who may decide: each of these must be met.',
+        max: TOOL_CALL_DECIDERS_MAX,
+        merge: 'atomic',
+      }),
+    ),
     expiresAt: time('Undecided, it expires then.'),
     decision: optional(decision),
     answer: optional(answer),
@@ -138,7 +146,7 @@ export const toolCall = defineKind('ToolCall', {
     { name: 'Age', type: 'date', path: '.metadata.creationTimestamp', description: 'Time since it was made' },
     { name: 'Caller', type: 'string', path: '.spec.caller', description: 'Who calls', wide: true },
     { name: 'Because', type: 'string', path: '.spec.because', description: 'Why it waits', wide: true },
-    { name: 'Groups', type: 'string', path: '.spec.deciders.groups', description: 'Who may decide', wide: true },
+    { name: 'Groups', type: 'string', path: '.spec.deciders[*].groups', description: 'Who may decide', wide: true },
     { name: 'Expires', type: 'string', path: '.spec.expiresAt', description: 'Undecided, it expires then', wide: true },
     { name: 'Reason', type: 'string', path: '.status.reason', description: 'Why', wide: true },
   ],
