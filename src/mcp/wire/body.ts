@@ -53,12 +53,13 @@ export function readBody(
   }
   const tooLarge: Body = { ok: false, status: 413, problem: `the body is larger than ${maxBytes} bytes` };
   if (Number(headers['content-length'] ?? 0) > maxBytes) return tooLarge;
-  if (req.complete) {
-    // It came with its head, as small ones do: nothing to wait for.
+  if (isHere(req)) {
     const length = req.readableLength;
     if (length > maxBytes) return tooLarge;
     if (!hold(length)) return tooMuch;
     const whole: unknown = req.read();
+    // So that it ends, which node:http waits for.
+    req.resume();
     return parseBody(whole instanceof Uint8Array ? whole : new Uint8Array(0));
   }
 
@@ -85,4 +86,12 @@ export function readBody(
   const timer = setTimeout(() => finish({ ok: false, status: 408, problem: 'the body came too slowly' }), timeoutMs);
   req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   return promise;
+}
+
+/** Whether all of the body came with its head, as small ones do: then there is nothing to wait for. */
+function isHere(req: IncomingMessage): boolean {
+  if (req.complete) return true;
+  // All that was announced was read, and the parser takes no more than that; that it was the end is told a moment later.
+  const { headers } = req;
+  return headers['transfer-encoding'] === undefined && headers['content-length'] === String(req.readableLength);
 }
