@@ -1,7 +1,7 @@
 /** Writes each call's record as one log line and as metrics, whose labels come from closed sets. */
 import type { Log } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { Recorder } from './record.ts';
+import type { CallRecord, Recorder } from './record.ts';
 
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
@@ -13,11 +13,22 @@ export function createRecorder(log: Log, metrics: Metrics): Recorder {
     ['outcome'],
     SECONDS,
   );
-  return {
-    called: (record) => {
+  let waiting: CallRecord[] = [];
+  const write = (): void => {
+    const records = waiting;
+    waiting = [];
+    for (const record of records) {
       calls.inc({ outcome: record.outcome, reason: record.reason });
       seconds.observe({ outcome: record.outcome }, record.durationMs / 1_000);
       log.record({ ...record, durationMs: Math.round(record.durationMs * 10) / 10 }, 'call');
+    }
+  };
+  // Before the log's own last lines are written, which it does at the exit too.
+  process.prependListener('exit', write);
+  return {
+    called: (record) => {
+      // In this turn still, but after the caller was answered.
+      if (waiting.push(record) === 1) setImmediate(write);
     },
   };
 }
