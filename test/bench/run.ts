@@ -1,13 +1,14 @@
 /**
  * What the gateway costs, as ratios to a bare Node streaming hop in its place, in one run on one machine: added latency
- * (p50, p99) at 1 and 32 callers, calls a second, CPU for each call, memory; both eras, plain and with TLS on both sides.
+ * (p50, p99) at 1 and 32 callers, calls a second, CPU for each call, memory; both eras, plain and with TLS on both sides. Then the
+ * memory of a sidecar (`sidecar.ts`).
  *
  *   npm run bench [-- --quick]
  *
  * The measured process has a CPU to itself where there are two; callers and the tool share the other. Rounds alternate
  * between targets, so that a noisy moment hits all of them.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { availableParallelism, loadavg } from 'node:os';
 import { createTestAuthority, TRUST_DOMAIN } from '../../src/net/testing/authority.ts';
 import { type Load, percentile, runLoad, type Target } from './load.ts';
@@ -231,5 +232,7 @@ for (const secure of [false, true]) {
   );
   for (const role of [gateway, hop, tool]) role.stop();
 }
+const sidecar = new URL('./sidecar.ts', import.meta.url).pathname;
+execFileSync(process.execPath, [sidecar, ...(quick ? ['--quick'] : [])], { stdio: 'inherit' });
 console.log(`load of the machine: ${loadavg()[0]?.toFixed(1)} on ${CPUS} CPUs`);
 console.log(`${Math.round((performance.now() - started) / 1_000)} s, Node ${process.version}`);
