@@ -1,6 +1,6 @@
 /** What a Tool says of its server's functions beyond what the server says itself. */
 import { LINE, LINE_MESSAGE } from './policyFields.ts';
-import { anyObject, flag, list, map, object, optional, type Rule, text } from './schema.ts';
+import { flag, integer, list, map, object, objectSchema, optional, type Rule, text } from './schema.ts';
 
 export const FUNCTION_NAME = /^[A-Za-z0-9_./-]{1,128}$/;
 const FUNCTIONS_MAX = 128;
@@ -28,13 +28,7 @@ const usage = object(
       patternMessage: LINE_MESSAGE,
     }),
     unit: text({ description: 'What is counted.', min: 1, max: 63, pattern: LINE, patternMessage: LINE_MESSAGE }),
-    units: text({
-      description: 'How many a successful call spends, as a decimal number.',
-      min: 1,
-      max: 16,
-      pattern: /^[0-9]{1,9}([.][0-9]{1,6})?$/,
-      patternMessage: 'must be a decimal number such as 1 or 0.25',
-    }),
+    units: integer({ description: 'How many of them a successful call spends.', min: 0, max: 1_000_000_000 }),
     costUsd: optional(
       text({
         description: 'What such a call costs in US dollars, as a decimal number.',
@@ -52,9 +46,9 @@ const override = object(
   {
     annotations: optional(annotations),
     outputSchema: optional(
-      anyObject({
+      objectSchema({
         description:
-          'JSON Schema (2020-12) of its structured result, which must be an object; a result that does not match is an error. No references to elsewhere.',
+          'JSON Schema (2020-12) of its structured result, which must be an object; a result that does not match is an error. No references to elsewhere. At most 64 KiB.',
         max: 64,
       }),
     ),

@@ -57,6 +57,7 @@ function unknownFields(schema: StructuralSchema, value: unknown, path: string): 
   }
   // An object without properties is one whose fields are not ours to judge, such as metadata.
   if (!isRecord(value) || (!schema.properties && !schema.additionalProperties)) return [];
+  if (schema['x-kubernetes-preserve-unknown-fields']) return [];
   return Object.entries(value).flatMap(([name, field]) => {
     const below = path === '' ? name : `${path}.${name}`;
     const fieldSchema = known(schema, name);

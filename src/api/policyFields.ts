@@ -3,6 +3,9 @@ import { choice, flag, list, object, optional, text, withDefault } from './schem
 
 export const POLICY_RULES_MAX = 256;
 
+/** Each is a question to the authorizer when somebody decides, of which the API server allows few. */
+const DECIDER_ROLES_MAX = 8;
+
 /** `<tool id>.<function>`, `<tool id>.*`, or `*`. */
 export const FUNCTIONS = /^([*]|[a-z][a-z0-9]*(_[a-z0-9]+)*[.]([*]|[A-Za-z0-9_./-]{1,128}))$/;
 
@@ -40,8 +43,8 @@ export const deciders = object(
         }),
         {
           description:
-            'Who may decide, by role: whoever has the RBAC verb `decide` on `deciders.oz0.ai` of this name in the namespace.',
-          max: 16,
+            'Who may decide, by role: whoever has the RBAC verb `decide` on the resource `deciders` of `oz0.ai` with this resource name, in the namespace.',
+          max: DECIDER_ROLES_MAX,
           merge: 'set',
         },
       ),

@@ -125,7 +125,7 @@ export function text(options: TextOptions): z.ZodString {
   if (pattern) {
     schema = schema.refine((value) => pattern.test(value), { error: patternMessage ?? `must match ${pattern.source}` });
   }
-  if (format) schema = schema.refine((value) => !Number.isNaN(Date.parse(value)), { error: 'must be a date and time' });
+  if (format) schema = schema.refine(isDateTime, { error: 'must be a date and time of RFC 3339' });
   return register(withRules(schema, rules), {
     description,
     type: 'string',
@@ -135,6 +135,18 @@ export function text(options: TextOptions): z.ZodString {
     ...(pattern ? { pattern: pattern.source } : {}),
     ...validations(rules),
   });
+}
+
+/** As the API server reads RFC 3339: `Date.parse` takes much else, and the 31st of April. */
+function isDateTime(value: string): boolean {
+  const [, year, month, day] =
+    /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$/.exec(
+      value,
+    ) ?? [];
+  if (year === undefined) return false;
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  return date.getUTCMonth() + 1 === Number(month) && date.getUTCDate() === Number(day);
 }
 
 function length(value: string): number {
@@ -268,6 +280,21 @@ export function anyObject({ description, max }: Described & { readonly max: numb
     description,
     type: 'object',
     maxProperties: max,
+    'x-kubernetes-preserve-unknown-fields': true,
+  });
+}
+
+/** Likewise a JSON Schema, of an object: its `type` must say so. */
+export function objectSchema({ description, max }: Described & { readonly max: number }) {
+  const schema = z
+    .looseObject({ type: z.literal('object') })
+    .refine((fields) => Object.keys(fields).length <= max, { error: `at most ${max} fields` });
+  return register(schema, {
+    description,
+    type: 'object',
+    required: ['type'],
+    maxProperties: max,
+    properties: { type: { description: 'Always `object`.', type: 'string', enum: ['object'] } },
     'x-kubernetes-preserve-unknown-fields': true,
   });
 }

@@ -66,8 +66,10 @@ export const stop = defineKind('Stop', {
     { name: 'Tool', type: 'string', path: '.spec.tool', description: 'The stopped Tool' },
     { name: 'Plugin', type: 'string', path: '.spec.plugin', description: 'The stopped Plugin' },
     { name: 'Agent', type: 'string', path: '.spec.agent', description: 'The stopped Agent' },
+    { name: 'All', type: 'string', path: '.spec.all', description: 'Whether it is the whole namespace' },
     { name: 'Because', type: 'string', path: '.spec.because', description: 'Why' },
     { name: 'Age', type: 'date', path: '.metadata.creationTimestamp', description: 'Time since it was made' },
+    { name: 'Cluster', type: 'string', path: '.spec.cluster', description: 'Whether it is the cluster', wide: true },
   ],
 });
 

@@ -1,7 +1,8 @@
 /** ToolCall: a call that waits for a person, or that may have an effect and is therefore written down before it is sent. */
 import type { z } from 'zod';
+import { FUNCTION_NAME } from './functions.ts';
 import { defineKind } from './kind.ts';
-import { NAME_MAX } from './name.ts';
+import { ID, NAME_MAX } from './name.ts';
 import { deciders, LINE, LINE_MESSAGE } from './policyFields.ts';
 import { anyObject, choice, flag, integer, list, object, optional, text, withDefault } from './schema.ts';
 import { hash } from './snapshotApproval.ts';
@@ -20,7 +21,14 @@ export const TOOL_CALL_PHASES = [
 
 export const TOOL_CALL_DECIDERS_MAX = 8;
 
-const time = (description: string) => text({ description, max: 64, format: 'date-time' });
+const time = (description: string) =>
+  text({
+    description,
+    max: 30,
+    format: 'date-time',
+    pattern: /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,9})?Z$/,
+    patternMessage: 'must be a time in UTC such as 2026-12-01T09:30:00Z',
+  });
 const uid = (description: string) => text({ description, min: 1, max: 64 });
 const user = (description: string) => text({ description, min: 1, max: 512 });
 
@@ -36,7 +44,17 @@ const job = object(
     startedBy: optional(user('Who started it.')),
     proved: withDefault(flag({ description: 'Whether that is proved, or said by an Agent that may say it.' }), false),
   },
-  { description: 'The job that the call is a part of.' },
+  {
+    description: 'The job that the call is a part of.',
+    rules: [
+      {
+        cel: '!self.proved || has(self.startedBy)',
+        test: (self) => !self.proved || self.startedBy !== undefined,
+        message: 'proved is about startedBy: say who it is',
+        field: '.proved',
+      },
+    ],
+  },
 );
 
 const decision = object(
@@ -66,18 +84,30 @@ const toolCallSpec = object(
     agentUid: uid('Its uid.'),
     caller: user('The proved caller: the user name of its ServiceAccount.'),
     job: optional(job),
-    tool: text({ description: 'Id of the tool.', min: 1, max: NAME_MAX }),
-    function: text({ description: 'The server’s own name of the function.', min: 1, max: 128 }),
+    tool: text({
+      description: 'Id of the tool.',
+      min: 1,
+      max: NAME_MAX,
+      pattern: ID,
+      patternMessage: 'must be the id of a tool',
+    }),
+    function: text({
+      description: 'The server’s own name of the function.',
+      min: 1,
+      max: 128,
+      pattern: FUNCTION_NAME,
+      patternMessage: 'must be the name of a function',
+    }),
     arguments: optional(
       anyObject({
-        description: 'The exact arguments, where a person must read them; else they are not kept.',
+        description: 'The exact arguments, where a person must read them; else they are not kept. At most 128 KiB.',
         max: 10_000,
       }),
     ),
     argumentsHash: hash('Of the arguments in canonical form.'),
     definition: hash('Of the function’s approved definition.'),
     policy: hash('Of the rules that decided.'),
-    rule: optional(text({ description: 'The rule that made it wait.', min: 1, max: 128 })),
+    rule: optional(text({ description: 'The rule that made it wait, as `<policy>/<rule>`.', min: 1, max: 320 })),
     because: optional(text({ description: 'Why it waits.', min: 1, max: 512 })),
     labels: optional(
       list(text({ description: 'A label.', min: 1, max: 63 }), {
@@ -101,7 +131,31 @@ const toolCallSpec = object(
     decision: optional(decision),
     answer: optional(answer),
   },
-  { description: 'The call. Written by gateways; a person adds `decision` or `answer`, and nothing else.' },
+  {
+    description: 'The call. Written by gateways; a person adds `decision` or `answer`, and nothing else.',
+    rules: [
+      {
+        cel: 'has(self.sender) == has(self.notAfter)',
+        test: (self) => (self.sender === undefined) === (self.notAfter === undefined),
+        message: 'goes with sender, and sender with it: a call that is sent at once',
+        field: '.notAfter',
+      },
+      {
+        cel: '!has(self.sender) || (!has(self.decision) && !has(self.deciders) && !has(self.arguments))',
+        test: (self) =>
+          self.sender === undefined ||
+          (self.decision === undefined && self.deciders === undefined && self.arguments === undefined),
+        message: 'a call that is sent at once waits for nobody: no arguments, deciders or decision',
+        field: '.sender',
+      },
+      {
+        cel: "!has(self.answer) || !has(self.decision) || self.decision.verdict == 'approve'",
+        test: (self) => self.answer === undefined || self.decision === undefined || self.decision.verdict === 'approve',
+        message: 'a call that was denied has no outcome to answer for',
+        field: '.answer',
+      },
+    ],
+  },
 );
 
 const toolCallStatus = object(
@@ -123,6 +177,7 @@ const toolCallStatus = object(
       ),
     ),
     toolPod: optional(uid('Uid of the tool’s pod that it was sent to.')),
+    node: optional(text({ description: 'The node of that pod.', min: 1, max: 253 })),
     startedAt: optional(time('When the last attempt began.')),
     endedAt: optional(time('When its outcome was known.')),
   },
@@ -147,6 +202,7 @@ export const toolCall = defineKind('ToolCall', {
     { name: 'Caller', type: 'string', path: '.spec.caller', description: 'Who calls', wide: true },
     { name: 'Because', type: 'string', path: '.spec.because', description: 'Why it waits', wide: true },
     { name: 'Groups', type: 'string', path: '.spec.deciders[*].groups', description: 'Who may decide', wide: true },
+    { name: 'Roles', type: 'string', path: '.spec.deciders[*].roles', description: 'Who may decide', wide: true },
     { name: 'Expires', type: 'string', path: '.spec.expiresAt', description: 'Undecided, it expires then', wide: true },
     { name: 'Reason', type: 'string', path: '.status.reason', description: 'Why', wide: true },
   ],
