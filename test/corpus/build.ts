@@ -50,3 +50,27 @@ export const connection = (spec: Spec, name = 'tracker') => ({
   metadata: { name },
   spec,
 });
+
+export const snapshotApproval = (spec: Spec) => object('SnapshotApproval', 'acme-github-2', spec);
+export const stop = (spec: Spec) => object('Stop', 'incident-12', spec);
+export const toolPolicy = (spec: Spec) => object('ToolPolicy', 'default', spec);
+export const clusterToolPolicy = (spec: Spec) => object('ClusterToolPolicy', 'floor', spec);
+/** A right ToolCall that waits, but for what is given. */
+export const toolCall = (spec: Spec) =>
+  object('ToolCall', 'c-1', {
+    agent: 'acme-reviewer',
+    agentUid: 'a3b2',
+    caller: 'system:serviceaccount:acme:reviewer',
+    tool: 'acme_github',
+    function: 'merge',
+    argumentsHash: DIGEST,
+    definition: DIGEST,
+    policy: DIGEST,
+    idempotencyKey: 'k-1',
+    expiresAt: '2026-12-01T10:00:00Z',
+    ...spec,
+  });
+
+function object(kind: string, name: string, spec: Spec) {
+  return { apiVersion: API_VERSION, kind, metadata: { name }, spec };
+}

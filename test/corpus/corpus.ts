@@ -19,6 +19,7 @@ import {
   wrong,
 } from './build.ts';
 import { CREDENTIALS } from './credentials.ts';
+import { DECISIONS } from './decisions.ts';
 
 export type { Case } from './build.ts';
 
@@ -415,5 +416,6 @@ export const CORPUS: readonly Case[] = [
   ...plugins,
   ...agents,
   ...CREDENTIALS,
+  ...DECISIONS,
   ...unknown,
 ].map((item) => ({ ...item, name: `${item.object.kind}: ${item.name}` }));

@@ -8,19 +8,31 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** Answers of `POST …?dryRun=All&fieldValidation=Strict` for objects of our kinds in a namespace. */
-export function createDryRun(kubeconfig: string, namespace: string): (object: { kind: string }) => Promise<Answer> {
+/**
+ * Answers of `POST …?dryRun=All&fieldValidation=Strict` for objects of our kinds, those of a namespace in the given one.
+ * `as`: the user who asks, for kinds that not everybody writes.
+ */
+export function createDryRun(
+  kubeconfig: string,
+  namespace: string,
+): (object: { kind: string }, as?: string) => Promise<Answer> {
   const source = loadConnection({ kubeconfig });
-  return async (object) => {
-    const plural = KINDS.find(({ kind }) => kind === object.kind)?.plural ?? object.kind;
+  return async (object, as) => {
+    const kind = KINDS.find((one) => one.kind === object.kind);
+    if (!kind) throw new Error(`no kind ${object.kind}`);
     const { server, authorization, tls } = await source.current();
-    const url = `${server}/apis/oz0.ai/v1alpha1/namespaces/${namespace}/${plural}?dryRun=All&fieldValidation=Strict`;
+    const where = 'cluster' in kind ? '' : `namespaces/${namespace}/`;
+    const url = `${server}/apis/oz0.ai/v1alpha1/${where}${kind.plural}?dryRun=All&fieldValidation=Strict`;
     return await new Promise<Answer>((resolve, reject) => {
       const call = request(
         url,
         {
           method: 'POST',
-          headers: { 'content-type': 'application/json', ...(authorization ? { authorization } : {}) },
+          headers: {
+            'content-type': 'application/json',
+            ...(authorization ? { authorization } : {}),
+            ...(as === undefined ? {} : { 'impersonate-user': as }),
+          },
           ...(tls.ca ? { ca: tls.ca } : {}),
           ...(tls.cert ? { cert: tls.cert } : {}),
           ...(tls.key ? { key: tls.key } : {}),
