@@ -138,7 +138,7 @@ export function createMcpEndpoint<Context>(options: EndpointOptions<Context>): M
       return refuse(req, res, 406, INVALID_REQUEST, 'Accept must include application/json and text/event-stream');
     }
     const holding = held?.open(keyOf(admission.context));
-    if (holding !== undefined) res.once('close', holding.release);
+    if (holding !== undefined) res.on('close', holding.release);
     let body: unknown;
     let inexact: string | undefined;
     if (req.method === 'POST') {

@@ -118,7 +118,8 @@ export function createExchange(
     reserve: holding?.reserve,
   };
 
-  res.once('close', () => {
+  // Not once: it comes once by itself, and `once` costs a wrapper for each call.
+  res.on('close', () => {
     const complete = res.writableFinished;
     ended = true;
     onEnd(exchange);

@@ -97,7 +97,7 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
         return;
       }
       if (closing) response.setHeader('connection', 'close');
-      response.once('close', () => closing && server.closeIdleConnections());
+      response.on('close', () => closing && server.closeIdleConnections());
       options.handler(request, response, client.peer);
     },
   );
