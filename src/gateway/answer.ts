@@ -1,6 +1,7 @@
 /** A tool's result as it is passed to the model; undefined for one that is none. Pure. */
 import { isObject, type JsonObject } from '../mcp/wire/jsonrpc.ts';
 import { passableMeta } from '../mcp/wire/meta.ts';
+import type { OutputCheck } from './overrides/outputCheck.ts';
 
 /**
  * Keeps what a result holds and drops what it may not say (our own `_meta` keys). Structured content is also given as
@@ -18,6 +19,16 @@ export function passedResult(result: JsonObject): JsonObject | undefined {
     ...(isError === undefined ? {} : { isError }),
     ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
   };
+}
+
+/**
+ * What a structured result lacks to be what its Tool says, where it says so. Errors and text alone are not looked at; nor
+ * is the text beside structured content, which the server wrote.
+ */
+export function resultProblem(result: JsonObject, check: OutputCheck | undefined): string | undefined {
+  const { structuredContent, isError } = result;
+  if (check === undefined || structuredContent === undefined || isError === true) return undefined;
+  return check(structuredContent);
 }
 
 function isBlock(block: unknown): block is JsonObject {

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ToolCall } from '../mcp/handler.ts';
 import { callHop, type HopOutcome, type LostReason, type NotStartedReason } from '../mcp/hop.ts';
 import type { JsonObject, RpcError } from '../mcp/wire/jsonrpc.ts';
+import { META_DEFINITION } from '../mcp/wire/meta.ts';
 import type { Route } from './catalog/route.ts';
 import type { Decision, WaitReason } from './decide.ts';
 import type { Hops } from './hops.ts';
@@ -83,7 +84,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
         id: lastId,
         method: 'tools/call',
         params: { name: listed.name, arguments: options.arguments },
-        meta: options.meta,
+        meta: { ...options.meta, [META_DEFINITION]: listed.hash },
         signal,
         timeoutMs: tool.timeoutMs,
         maxAnswerBytes: options.maxAnswerBytes,

@@ -6,17 +6,40 @@ import { HEADER_MISMATCH, INVALID_PARAMS } from '../mcp/wire/errorCode.ts';
 import type { JsonObject } from '../mcp/wire/jsonrpc.ts';
 import { META_MISSING, META_PROGRESS_TOKEN, passableMeta } from '../mcp/wire/meta.ts';
 import { paramMismatch } from '../mcp/wire/paramHeader.ts';
-import { passedResult } from './answer.ts';
+import { passedResult, resultProblem } from './answer.ts';
 import { type Attempted, attempt } from './attempt.ts';
+import { EVERY_NAMESPACE } from './catalog/catalog.ts';
+import type { Decision } from './decide.ts';
 import type { Hops } from './hops.ts';
-import { principalKey } from './principal.ts';
-import type { CallOutcome, Recorder } from './record.ts';
-import { type Caller, decideFor, fingerprint, listFor, resolveName, type Target, type World } from './view.ts';
-import { notStartedResult, passedError, refusedResult, unknownFunction, unknownResult } from './wording.ts';
+import { type Job, jobKey, jobOf } from './job.ts';
+import { accountKey, principalKey } from './principal.ts';
+import type { CallOutcome, CallRecord, Recorder } from './record.ts';
+import type { RunningCalls } from './runningCalls.ts';
+import {
+  type Asked,
+  type Caller,
+  decideFor,
+  fingerprint,
+  labelsOf,
+  listFor,
+  resolveName,
+  type Target,
+  type World,
+} from './view.ts';
+import {
+  mismatchResult,
+  notStartedResult,
+  passedError,
+  refusedResult,
+  stoppedResult,
+  unknownFunction,
+  unknownResult,
+} from './wording.ts';
 
 export interface CallsOptions {
   readonly world: World;
   readonly hops: Hops;
+  readonly running: RunningCalls;
   readonly serverInfo: { readonly name: string; readonly version: string };
   readonly perAgent: InFlight;
   readonly perTool: InFlight;
@@ -52,6 +75,9 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
   const { world, recorder } = options;
   const startedMs = performance.now();
   const target = resolveName(world, caller, call.name);
+  const asked: Asked = { args: call.arguments, job: jobFor(world, caller, call.meta) };
+  const labels = labelsOf(world, caller, asked.job);
+  let decision: Decision | undefined;
   const end = (outcome: CallOutcome, reason: string, answer: Answer, attempted?: Attempted): Answer => {
     const { namespace, serviceAccount, podUid } = caller.principal;
     recorder.called({
@@ -63,6 +89,10 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
       outcome,
       reason,
       ...problemOf(attempted),
+      ...describeDecision(decision),
+      ...(labels.length === 0 ? {} : { labels: labels.join(',') }),
+      ...(asked.job.id === undefined ? {} : { job: asked.job.id }),
+      ...(outcome === 'ok' ? usageOf(decision) : {}),
       toolPod: attempted?.pod,
       dials: attempted?.dials ?? 0,
       durationMs: performance.now() - startedMs,
@@ -73,13 +103,13 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
     end('refused', reason, { kind: 'error', error: unknownFunction(call.name) });
 
   if (target === undefined) return hidden('no-such-function');
-  const decision = decideFor(world, caller, target);
+  decision = decideFor(world, caller, target, asked);
   if (decision.do === 'refuse') {
     if (decision.hidden) return hidden(decision.reason);
-    return end('refused', decision.reason, { kind: 'result', result: refusedResult(decision.reason) });
+    return end('refused', decision.reason, { kind: 'result', result: refusedResult(decision.reason, decision) });
   }
   if (decision.do === 'ask') {
-    return end('refused', 'needs-a-person', { kind: 'result', result: refusedResult('needs-a-person') });
+    return end('refused', 'needs-a-person', { kind: 'result', result: refusedResult('needs-a-person', decision) });
   }
   if (decision.do === 'run' && call.paramHeader !== undefined) {
     const problem = paramMismatch(decision.listed.paramHeaders, call.arguments, call.paramHeader);
@@ -91,31 +121,81 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
 
   const leaveAgent = options.perAgent.enter(principalKey(caller.principal));
   const leaveTool = options.perTool.enter(`${caller.principal.namespace}/${target.toolId}`);
+  const running = options.running.enter(caller.principal, target.toolId, call.signal);
   try {
     if (leaveAgent === undefined || leaveTool === undefined) {
       return end('not-started', 'gateway-busy', { kind: 'result', result: notStartedResult('gateway-busy') });
     }
     const attempted = await attempt({
-      decide: () => decideFor(world, caller, target),
+      decide: () => {
+        decision = decideFor(world, caller, target, asked);
+        return decision;
+      },
       hops: options.hops,
       ownNode: world.ownNode,
       arguments: call.arguments,
       meta: sentMeta(call),
-      signal: call.signal,
+      signal: running.signal,
       maxAnswerBytes: options.maxAnswerBytes,
       ...(call.reserve === undefined ? {} : { reserve: call.reserve }),
       ...(options.dialWindowMs === undefined ? {} : { dialWindowMs: options.dialWindowMs }),
       ...(call.progress === undefined ? {} : { onNotification: progressOf(call) }),
     });
-    return conclude(call, target, attempted, end);
+    if (decision.do === 'run' && decision.described.openWorld && toldSomething(attempted)) {
+      world.jobs.readOutside(accountKey(caller.principal), jobKey(caller.principal, asked.job));
+    }
+    const stop = running.stopped();
+    if (attempted.outcome.kind === 'cancelled' && stop !== undefined) {
+      return attempted.outcome.sent
+        ? end('stopped', 'stopped', { kind: 'result', result: stoppedResult(stop.because) }, attempted)
+        : end('refused', 'stopped', { kind: 'result', result: refusedResult('stopped', stop) }, attempted);
+    }
+    return conclude(call, decision, target, attempted, end);
   } finally {
     leaveAgent?.();
     leaveTool?.();
+    running.leave();
   }
+}
+
+/** Whether the job may have read something that the tool wrote: progress counts, and an answer that cannot be read. */
+function toldSomething({ outcome }: Attempted): boolean {
+  if (outcome.kind === 'answered' || outcome.kind === 'error' || outcome.kind === 'unknown') return true;
+  return outcome.kind === 'cancelled' && outcome.sent;
+}
+
+function jobFor(world: World, { principal }: Caller, meta: JsonObject): Job {
+  const access = world.catalog.access(principal.namespace, principal.serviceAccount);
+  return jobOf(meta, access?.agents.every((agent) => agent.mayAssertStarter) === true);
+}
+
+type Described = Pick<CallRecord, 'agent' | 'kind' | 'outbound' | 'by'>;
+
+function describeDecision(decision: Decision | undefined): Described {
+  switch (decision?.do) {
+    case 'run':
+    case 'ask':
+      return {
+        agent: decision.agent.name,
+        kind: decision.kind,
+        outbound: decision.described.openWorld,
+        ...(decision.do === 'ask' && decision.rule !== undefined ? { by: decision.rule } : {}),
+      };
+    case 'refuse':
+      return decision.hidden || decision.rule === undefined ? {} : { by: decision.rule };
+    default:
+      return {};
+  }
+}
+
+function usageOf(decision: Decision | undefined): Pick<CallRecord, 'usage'> {
+  const usage = decision?.do === 'run' ? decision.described.override?.usage : undefined;
+  return usage === undefined ? {} : { usage };
 }
 
 function conclude(
   call: ToolCall,
+  decision: Decision,
   target: Target,
   attempted: Attempted,
   end: (outcome: CallOutcome, reason: string, answer: Answer, attempted: Attempted) => Answer,
@@ -126,6 +206,11 @@ function conclude(
       const result = passedResult(outcome.result);
       if (result === undefined) {
         return end('unknown', 'unreadable', { kind: 'result', result: unknownResult('unreadable') }, attempted);
+      }
+      const check = decision.do === 'run' ? decision.described.override?.check : undefined;
+      const problem = resultProblem(result, check);
+      if (problem !== undefined) {
+        return end('tool-error', 'output-mismatch', { kind: 'result', result: mismatchResult(problem) }, attempted);
       }
       return end(result['isError'] === true ? 'tool-error' : 'ok', 'none', { kind: 'result', result }, attempted);
     }
@@ -141,11 +226,11 @@ function conclude(
     case 'unknown':
       return end('unknown', outcome.reason, { kind: 'result', result: unknownResult(outcome.reason) }, attempted);
     case 'refused': {
-      const { decision } = outcome;
-      const answer: Answer = decision.hidden
+      const { decision: refused } = outcome;
+      const answer: Answer = refused.hidden
         ? { kind: 'error', error: unknownFunction(call.name) }
-        : { kind: 'result', result: refusedResult(decision.reason) };
-      return end('refused', decision.reason, answer, attempted);
+        : { kind: 'result', result: refusedResult(refused.reason, refused) };
+      return end('refused', refused.reason, answer, attempted);
     }
     case 'cancelled': {
       const reason = outcome.sent ? 'after-sending' : 'before-sending';
@@ -196,7 +281,7 @@ function subscribe(options: CallsOptions, caller: Caller, onChange: () => void):
     onChange();
   };
   const wake = (changed: string): void => {
-    if (changed === namespace) timer ??= setTimeout(check, options.settleMs ?? 100);
+    if (changed === namespace || changed === EVERY_NAMESPACE) timer ??= setTimeout(check, options.settleMs ?? 100);
   };
   const stops = [world.catalog.onChange(wake), world.listings.onChange(wake)];
   return () => {

@@ -12,9 +12,11 @@ import { createCalls } from './calls.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { CompiledTool } from './catalog/tool.ts';
 import { createHops, type OpenConnections } from './hops.ts';
+import { createJobLabels } from './jobLabels.ts';
 import { createListings } from './listing/listings.ts';
 import { principalKey } from './principal.ts';
 import type { Recorder } from './record.ts';
+import { createRunningCalls } from './runningCalls.ts';
 import { type Caller, type Endpoint, hasEndpoint, type World } from './view.ts';
 
 export interface GatewayLimits {
@@ -61,6 +63,8 @@ export interface GatewayOptions {
   readonly onReview?: AuthenticateOptions['onReview'];
   readonly openConnections: OpenConnections;
   readonly sessionKeys: () => readonly SessionKey[];
+  /** Whether nothing was heard of the API server for so long that a Stop could have been missed. */
+  readonly apiSilent?: () => boolean;
   readonly recorder: Recorder;
   readonly allowedOrigins?: ReadonlySet<string>;
   readonly limits?: Partial<GatewayLimits>;
@@ -102,7 +106,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     minIntervalMs: limits.listingIntervalMs,
     ...(options.onListingProblem === undefined ? {} : { onProblem: options.onListingProblem }),
   });
-  const world: World = { catalog, listings, ownNode };
+  const world: World = {
+    catalog,
+    listings,
+    ownNode,
+    jobs: createJobLabels(),
+    apiSilent: options.apiSilent ?? (() => false),
+  };
+  const running = createRunningCalls(catalog);
   const perAgent = createInFlight(limits.callsPerAgent);
   const authenticator = createAuthenticator({
     review: options.review,
@@ -136,6 +147,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     handler: createCalls({
       world,
       hops,
+      running,
       serverInfo,
       perAgent,
       perTool: createInFlight(limits.callsPerTool),
@@ -191,6 +203,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const untilMs = performance.now() + graceMs;
       while (perAgent.total() > 0 && performance.now() < untilMs) await sleep(20);
       listings.close();
+      running.close();
       await hops.close();
       // What was cut is told as unknown; a moment to write that.
       const writtenMs = performance.now() + 1_000;

@@ -11,12 +11,13 @@ import { openPeer } from '../net/peer.ts';
 import { startTlsServer } from '../net/tlsServer.ts';
 import type { Log } from '../runtime/log.ts';
 import type { Running, Shell } from '../runtime/process.ts';
+import { watchApiSilence } from './apiSilence.ts';
 import { createCatalog } from './catalog/catalog.ts';
 import { createGateway } from './gateway.ts';
 import type { OpenConnections } from './hops.ts';
 import { createRecorder } from './recorder.ts';
 import { readSettings, type Settings } from './settings.ts';
-import { watchCatalog } from './watch.ts';
+import { STOP, watchCatalog } from './watch.ts';
 
 /** Short, so that a black hole leaves time to dial another pod. */
 const CONNECT_TIMEOUT_MS = 1_000;
@@ -24,6 +25,7 @@ const CONNECTIONS_PER_POD = 256;
 /** Of one pod: its calls and event streams at once, each a connection of its own. */
 const CONNECTIONS_PER_AGENT = 256;
 const REVIEW_TIMEOUT_MS = 5_000;
+const HEARTBEAT_TIMEOUT_MS = 5_000;
 const CLOSE_MARGIN_MS = 2_000;
 
 export async function start(shell: Shell): Promise<Running> {
@@ -38,6 +40,8 @@ export interface StartOptions {
   /** Unset: all addresses. */
   readonly host?: string;
   readonly toolPort?: number;
+  /** For tests: how often the API server is asked for a sign of life, and when it counts as silent. */
+  readonly heartbeat?: { readonly intervalMs: number; readonly silentAfterMs: number };
 }
 
 /** `listening`: the port, once there is a certificate to show; the rest of the process does not wait for it. */
@@ -59,14 +63,22 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
     log: (level, event, fields) => log[level](fields ?? {}, event),
     signal,
   });
-  const catalog = createCatalog();
+  const catalog = createCatalog({ operatorNamespace: settings.namespace });
   const watching = watchCatalog({ client, catalog, ownNode, signal, log: engineLog(log) });
+  // The whole way to what a Stop is made of; a page of one object is small, however many there are.
+  const silence = watchApiSilence({
+    ask: (asked) =>
+      client.listPage({ resource: STOP }, { limit: 1 }, { signal: asked, timeoutMs: HEARTBEAT_TIMEOUT_MS }),
+    signal,
+    ...options.heartbeat,
+  });
   const reviews = shell.metrics.counter('token_reviews_total', 'Reviews of tokens by the API server.', ['outcome']);
   const gateway = createGateway({
     ownNode,
     version: settings.version,
     catalog,
     synced: watching.synced,
+    apiSilent: silence.silent,
     review: async (token, timeout) => {
       const review = await client.reviewToken(token, AUDIENCE_GATEWAY, {
         signal: timeout,
@@ -85,7 +97,15 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
     onProblem: (error) => log.error({ error }, 'bug: a request failed'),
   });
   const inFlight = shell.metrics.gauge('calls_in_flight', 'Calls that run now.', []);
-  const measure = setInterval(() => inFlight.set(gateway.callsInFlight()), 1_000);
+  const silent = shell.metrics.gauge(
+    'api_server_silent',
+    '1 while the API server was not heard for so long that only calls that read are made.',
+    [],
+  );
+  const measure = setInterval(() => {
+    inFlight.set(gateway.callsInFlight());
+    silent.set(silence.silent() ? 1 : 0);
+  }, 1_000);
   measure.unref();
   shell.health.addReadiness('identity', () => (identity.current() === undefined ? 'no certificate yet' : undefined));
   shell.health.addReadiness('gateway', gateway.notReady);
@@ -117,7 +137,7 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
       await closed;
       clearInterval(measure);
       identity.close();
-      await watching.ended;
+      await Promise.all([watching.ended, silence.ended]);
       await client.close();
     },
   };

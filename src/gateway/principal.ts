@@ -33,3 +33,8 @@ export function principalOf(user: ReviewedUser): Principal | undefined {
 export function principalKey(principal: Principal): string {
   return `${principal.namespace}/${principal.serviceAccount}/${principal.podUid ?? ''}`;
 }
+
+/** The same for all pods of an account. */
+export function accountKey(principal: Principal): string {
+  return `${principal.namespace}/${principal.serviceAccount}`;
+}

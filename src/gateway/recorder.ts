@@ -2,6 +2,7 @@
 import type { Log } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { CallRecord, Recorder } from './record.ts';
+import { createUsageMeter } from './usageMeter.ts';
 
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
@@ -13,6 +14,7 @@ export function createRecorder(log: Log, metrics: Metrics): Recorder {
     ['outcome'],
     SECONDS,
   );
+  const meter = createUsageMeter(metrics);
   let waiting: CallRecord[] = [];
   const write = (): void => {
     const records = waiting;
@@ -20,7 +22,9 @@ export function createRecorder(log: Log, metrics: Metrics): Recorder {
     for (const record of records) {
       calls.inc({ outcome: record.outcome, reason: record.reason });
       seconds.observe({ outcome: record.outcome }, record.durationMs / 1_000);
-      log.record({ ...record, durationMs: Math.round(record.durationMs * 10) / 10 }, 'call');
+      const { usage, ...fields } = record;
+      if (usage !== undefined) meter(record.namespace, usage);
+      log.record({ ...fields, durationMs: Math.round(record.durationMs * 10) / 10 }, 'call');
     }
   };
   // Before the log's own last lines are written, which it does at the exit too.

@@ -6,10 +6,12 @@ import { createHash } from 'node:crypto';
 import type { JsonObject } from '../mcp/wire/jsonrpc.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { CompiledTool } from './catalog/tool.ts';
-import { type Decision, decide } from './decide.ts';
+import { type Decision, decide, type HiddenReason, type ToldReason } from './decide.ts';
+import { type Job, jobKey } from './job.ts';
+import type { JobLabels } from './jobLabels.ts';
 import type { Listing } from './listing/listing.ts';
 import type { Listings } from './listing/listings.ts';
-import type { Principal } from './principal.ts';
+import { accountKey, type Principal } from './principal.ts';
 import { vendorName } from './vendorName.ts';
 
 /** An agent's functions together, or those of one tool under the server's own names. */
@@ -24,6 +26,15 @@ export interface World {
   readonly catalog: Catalog;
   readonly listings: Listings;
   readonly ownNode: string;
+  readonly jobs: JobLabels;
+  /** Whether nothing was heard of the API server for too long. */
+  readonly apiSilent: () => boolean;
+}
+
+/** What a call is, beside its function. */
+export interface Asked {
+  readonly args: JsonObject;
+  readonly job: Job;
 }
 
 export interface Target {
@@ -58,21 +69,32 @@ export function hasEndpoint(world: World, caller: Caller): boolean {
   return caller.endpoint.kind === 'all' || grantedTools(world, caller).length > 0;
 }
 
-export function decideFor(world: World, caller: Caller, target: Target): Decision {
+/** @param asked undefined for a listing, which is of no call */
+export function decideFor(world: World, caller: Caller, target: Target, asked?: Asked): Decision {
   const { namespace, serviceAccount, node } = caller.principal;
   const tool = world.catalog.tool(namespace, target.toolId);
   const access = world.catalog.access(namespace, serviceAccount);
   return decide({
     grants: access?.grants,
     agents: access?.agents ?? [],
+    serviceAccount,
     toolId: target.toolId,
     functionName: target.functionName,
     tool,
     listing: tool === undefined ? undefined : world.listings.of(tool),
     routes: tool === undefined ? [] : world.catalog.routes(tool),
+    stop: world.catalog.stopFor(namespace, serviceAccount, target.toolId),
+    policies: world.catalog.policies(namespace),
+    apiSilent: world.apiSilent(),
+    call: asked === undefined ? undefined : { ...asked, labels: labelsOf(world, caller, asked.job) },
     callerNode: node,
     ownNode: world.ownNode,
   });
+}
+
+/** What the caller's job carries along. */
+export function labelsOf(world: World, { principal }: Caller, job: Job): readonly string[] {
+  return world.jobs.of(accountKey(principal), jobKey(principal, job));
 }
 
 export interface Offered {
@@ -103,7 +125,7 @@ export function listFor(world: World, caller: Caller): View {
     for (const functionName of [...names].sort()) {
       const decision = decideFor(world, caller, { toolId, functionName });
       if (decision.do === 'run' || decision.do === 'ask') {
-        const { definition } = decision.listed;
+        const { definition } = decision.described;
         offered.push({ name: shownName(caller.endpoint, toolId, functionName), definition });
       } else if (decision.reason !== 'not-granted' && decision.reason !== 'no-agent') {
         const stopped = reasons.get(decision.reason);
@@ -137,9 +159,19 @@ function digestOf(definition: JsonObject): Buffer {
   return digest;
 }
 
+/** Reasons that are of a function, whatever its tool's others are. */
+const OF_FUNCTIONS: ReadonlySet<string> = new Set([
+  'held-back',
+  'no-such-function',
+  'not-approved',
+  'policy',
+  'policy-broken',
+  'shadow',
+] satisfies (HiddenReason | ToldReason)[]);
+
 /** What stops a whole tool is said once; what stops a function, for each. */
 function sumUp(tool: string, reason: string, functions: readonly string[]): readonly Missing[] {
-  const ofFunction = reason === 'held-back' || reason === 'no-such-function';
+  const ofFunction = OF_FUNCTIONS.has(reason);
   return ofFunction ? functions.map((name) => ({ tool, function: name, reason })) : [{ tool, reason }];
 }
 

@@ -1,4 +1,7 @@
-/** Fills the catalog from the API server: agents and tools of all namespaces, this node's tool pods, tools' endpoints. */
+/**
+ * Fills the catalog from the API server: agents, tools, policies and stops of all namespaces, this node's tool pods, tools'
+ * endpoints.
+ */
 import { API_GROUP_VERSION, LABEL_TOOL } from '../domain/naming.ts';
 import type { KubeObject, Resource } from '../engine/contract.ts';
 import type { Log } from '../engine/log.ts';
@@ -23,6 +26,19 @@ export interface WatchOptions {
 const POD: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 const AGENT: Resource = { apiVersion: API_GROUP_VERSION, kind: 'Agent', plural: 'agents', namespaced: true };
 const TOOL: Resource = { apiVersion: API_GROUP_VERSION, kind: 'Tool', plural: 'tools', namespaced: true };
+const TOOL_POLICY: Resource = {
+  apiVersion: API_GROUP_VERSION,
+  kind: 'ToolPolicy',
+  plural: 'toolpolicies',
+  namespaced: true,
+};
+const CLUSTER_TOOL_POLICY: Resource = {
+  apiVersion: API_GROUP_VERSION,
+  kind: 'ClusterToolPolicy',
+  plural: 'clustertoolpolicies',
+  namespaced: false,
+};
+export const STOP: Resource = { apiVersion: API_GROUP_VERSION, kind: 'Stop', plural: 'stops', namespaced: true };
 const SLICE: Resource = {
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
@@ -50,6 +66,9 @@ export function watchCatalog(options: WatchOptions): Watching {
       ...(kind === 'Pod' ? { slim: slimPod } : {}),
     });
   const reflectors = [
+    follow('Stop', STOP),
+    follow('ClusterToolPolicy', CLUSTER_TOOL_POLICY),
+    follow('ToolPolicy', TOOL_POLICY),
     follow('Agent', AGENT),
     follow('Tool', TOOL),
     follow('Pod', POD, { labelSelector: LABEL_TOOL, fieldSelector: `spec.nodeName=${ownNode}` }),

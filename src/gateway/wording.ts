@@ -3,9 +3,9 @@
 import type { LostReason } from '../mcp/hop.ts';
 import { INVALID_PARAMS, passableCode } from '../mcp/wire/errorCode.ts';
 import type { JsonObject, RpcError } from '../mcp/wire/jsonrpc.ts';
-import { META_OUTCOME, META_REASON } from '../mcp/wire/meta.ts';
+import { META_BY, META_OUTCOME, META_REASON } from '../mcp/wire/meta.ts';
 import type { AttemptOutcome } from './attempt.ts';
-import type { ToldReason } from './decide.ts';
+import type { RuleSaid, ToldReason } from './decide.ts';
 
 export type NotStarted = Extract<AttemptOutcome, { kind: 'not-started' }>['reason'] | 'gateway-busy';
 
@@ -32,6 +32,10 @@ const REFUSED: Readonly<Record<ToldReason, string>> = {
   'not-approved':
     'This function changed since it was approved. The call was not made; it waits until a person approves the change.',
   policy: 'The policy does not allow this call. It was not made; calling again changes nothing.',
+  'policy-broken':
+    'A policy for this function cannot be read, so it allows nothing. The call was not made; whoever keeps the policies must mend it.',
+  nobody:
+    'This call would need a person to allow it, and there is nobody who may. It was not made; whoever keeps the policies must say who decides.',
   shadow: 'This agent runs as a shadow, which may only call functions that read. The call was not made.',
   'api-silent':
     'The gateway cannot see now whether this was stopped, and makes only calls that read. The call was not made; try again later.',
@@ -51,8 +55,24 @@ export function notStartedResult(reason: NotStarted): JsonObject {
   return told(NOT_STARTED[reason], { [META_OUTCOME]: 'not-started', [META_REASON]: reason });
 }
 
-export function refusedResult(reason: ToldReason): JsonObject {
-  return told(REFUSED[reason], { [META_OUTCOME]: 'not-started', [META_REASON]: reason });
+export function refusedResult(reason: ToldReason, said: RuleSaid = {}): JsonObject {
+  const { rule, because } = said;
+  const text = because === undefined ? REFUSED[reason] : `${REFUSED[reason]} The reason given: ${because}`;
+  const by = rule === undefined ? {} : { [META_BY]: rule };
+  return told(text, { [META_OUTCOME]: 'not-started', [META_REASON]: reason, ...by });
+}
+
+/** For a call that ran when the Stop came. */
+export function stoppedResult(because: string | undefined): JsonObject {
+  const why = because === undefined ? '' : ` The reason given: ${because}`;
+  const text = `This call was stopped by a person while it ran. It may have taken effect in part; it will not be made again.${why}`;
+  return told(text, { [META_OUTCOME]: 'stopped', [META_REASON]: 'stopped' });
+}
+
+/** For a call that ran, with a result that is not what its Tool says. */
+export function mismatchResult(problem: string): JsonObject {
+  const text = `The call was made, but its result is not what this function should return: ${problem}. Do not rely on it.`;
+  return told(text, { [META_REASON]: 'output-mismatch' });
 }
 
 export function unknownResult(reason: LostReason): JsonObject {

@@ -3,7 +3,7 @@ import type { Identity } from '../domain/identity/identity.ts';
 import type { Answer, McpHandler } from '../mcp/handler.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, passableCode } from '../mcp/wire/errorCode.ts';
 import { isObject, type JsonObject, type RpcError } from '../mcp/wire/jsonrpc.ts';
-import { META_OUTCOME, passableMeta, requestMeta } from '../mcp/wire/meta.ts';
+import { META_LISTING, META_OUTCOME, passableMeta, requestMeta } from '../mcp/wire/meta.ts';
 import type { CallRefusal } from './decideCall.ts';
 import type { RemoteCallOutcome, RemoteTool } from './remote/remoteTool.ts';
 import type { ToolProcess } from './toolProcess.ts';
@@ -21,7 +21,7 @@ export function createToolHandler(tool: string, process: ServedTool): McpHandler
         const { phase } = process.status();
         return notStarted(phase === 'Draining' ? 'draining' : phase === 'Down' ? 'down' : 'not-ready');
       }
-      return { kind: 'result', result: { tools: snapshot.tools } };
+      return { kind: 'result', result: { tools: snapshot.tools, _meta: { [META_LISTING]: snapshot.hash } } };
     },
     async callTool(peer, call) {
       if (peer.kind !== 'gateway') return failure(INVALID_REQUEST, 'only gateways may call');

@@ -12,6 +12,7 @@ import {
 import { createServer as createHttps, Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
+import { snapshotListing } from '../../src/domain/snapshot/snapshotListing.ts';
 import { createCatalog } from '../../src/gateway/catalog/catalog.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { createRecorder } from '../../src/gateway/recorder.ts';
@@ -35,6 +36,7 @@ export type RoleMessage =
 
 const TOOL = 'bench';
 const POD_UID = 'pod-1';
+const LISTED = { name: 'run', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } };
 const RESULT_TEXT = 'x'.repeat(1_000);
 
 process.on('message', (message: RoleOptions | 'usage') => {
@@ -84,7 +86,7 @@ function startTool(options: RoleOptions): Promise<number> {
       }
       const result =
         method === 'tools/list'
-          ? { resultType: 'complete', tools: [{ name: 'run', inputSchema: { type: 'object' } }] }
+          ? { resultType: 'complete', tools: [LISTED] }
           : { resultType: 'complete', content: [{ type: 'text', text: RESULT_TEXT }] };
       const body = JSON.stringify({ jsonrpc: '2.0', id, result });
       res.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
@@ -131,7 +133,10 @@ async function startGateway(options: RoleOptions): Promise<number> {
   });
   catalog.put('Agent', kind('Agent', 'agent', { serviceAccounts: ['bench'], tools: [`${TOOL}.*`] }));
   const image = { reference: 'tools.example/tool:1', command: ['/tool'], transport: { stdio: {} } };
-  catalog.put('Tool', kind('Tool', TOOL, { image, timeout: '60s' }));
+  const { hash, functions } = snapshotListing([LISTED]);
+  const approved = functions.map((each) => ({ name: each.name, hash: `sha256:${each.hash}` }));
+  const snapshot = { hash: `sha256:${hash}`, from: 'FirstListing', count: 1, functions: approved };
+  catalog.put('Tool', { ...kind('Tool', TOOL, { image, timeout: '60s' }), status: { snapshot } });
   catalog.put('Pod', {
     apiVersion: 'v1',
     kind: 'Pod',

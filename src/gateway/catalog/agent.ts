@@ -15,6 +15,12 @@ export interface CompiledAgent {
   readonly uid: string;
   readonly serviceAccounts: readonly string[];
   readonly grants: Grants;
+  /** Only functions that read are for it. */
+  readonly shadow: boolean;
+  /** Its word on who started a job is believed. */
+  readonly mayAssertStarter: boolean;
+  /** What becomes of a call whose outcome is unknown; undefined: it depends on who started the job. */
+  readonly onUnknown: 'ask' | 'fail' | undefined;
 }
 
 /** Undefined for an object that cannot be read: it then grants nothing, and harms no other. */
@@ -23,7 +29,16 @@ export function compileAgent(object: KubeObject): CompiledAgent | undefined {
   if (!read.ok || object.metadata.deletionTimestamp !== undefined) return undefined;
   const { spec } = read.value;
   const { name, namespace = '', uid = '' } = object.metadata;
-  return { namespace, name, uid, serviceAccounts: spec.serviceAccounts, grants: compileGrants(spec.tools ?? []) };
+  return {
+    namespace,
+    name,
+    uid,
+    serviceAccounts: spec.serviceAccounts,
+    grants: compileGrants(spec.tools ?? []),
+    shadow: spec.shadow,
+    mayAssertStarter: spec.mayAssertStarter,
+    onUnknown: spec.onUnknown,
+  };
 }
 
 /** `<tool id>.<function>` or `<tool id>.*`; ids hold no dot, so the first one parts them. */

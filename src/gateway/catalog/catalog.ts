@@ -3,12 +3,24 @@
  * listeners which namespace changed. Knows nothing of how it is filled; whether it is whole is its filler's affair.
  */
 import { toolName } from '../../domain/naming.ts';
+import { type CompiledPolicy, compilePolicy } from '../../domain/policy/compilePolicy.ts';
 import type { KubeObject } from '../../engine/contract.ts';
 import { type Access, type CompiledAgent, compileAgent, unionGrants } from './agent.ts';
 import { type Route, routesOfPod, routesOfSlice, type ToolRoutes } from './route.ts';
+import { type CompiledStop, compileStop, isStopped } from './stop.ts';
 import { type CompiledTool, compileTool } from './tool.ts';
 
-export type CatalogKind = 'Agent' | 'Tool' | 'Pod' | 'EndpointSlice';
+export type CatalogKind = 'Agent' | 'Tool' | 'Pod' | 'EndpointSlice' | 'ToolPolicy' | 'ClusterToolPolicy' | 'Stop';
+
+/** Told to listeners instead of a namespace where a change is for all of them. */
+export const EVERY_NAMESPACE = '';
+
+export interface Policies {
+  readonly namespace: readonly CompiledPolicy[];
+  readonly cluster: readonly CompiledPolicy[];
+  /** What a namespace puts at the start of texts that people read. */
+  readonly aiLabel: string | undefined;
+}
 
 export interface Catalog {
   readonly put: (kind: CatalogKind, object: KubeObject) => void;
@@ -20,11 +32,24 @@ export interface Catalog {
   readonly tools: () => readonly CompiledTool[];
   /** Pods of this node for a `node` tool, endpoints anywhere for an `any` tool. */
   readonly routes: (tool: CompiledTool) => readonly Route[];
+  /** Those that govern a namespace's calls. The same object as long as they do not change. */
+  readonly policies: (namespace: string) => Policies;
+  /** The Stop that is for a call of this tool by this account, if any is. */
+  readonly stopFor: (namespace: string, serviceAccount: string, toolId: string) => CompiledStop | undefined;
+  readonly hasStops: () => boolean;
   /** Called after a change, with the namespace. Returns how to stop. */
   readonly onChange: (listener: (namespace: string) => void) => () => void;
 }
 
-export function createCatalog(): Catalog {
+export interface CatalogOptions {
+  /** The one namespace in which a Stop may mean the whole cluster. */
+  readonly operatorNamespace?: string;
+}
+
+export function createCatalog(options: CatalogOptions = {}): Catalog {
+  const policies = new Map<string, Map<string, CompiledPolicy>>();
+  const policiesKept = new Map<string, Policies>();
+  const stops = new Map<string, CompiledStop>();
   const agents = new Map<string, Map<string, CompiledAgent>>();
   const tools = new Map<string, CompiledTool>();
   const pods = new Map<string, ToolRoutes>();
@@ -57,8 +82,19 @@ export function createCatalog(): Catalog {
         break;
       }
       case 'Tool':
-        replace(tools, key, present ? compileTool(object) : undefined);
+        replace(tools, key, present ? compileTool(object, tools.get(key)) : undefined);
         routesKept.delete(key);
+        break;
+      case 'ToolPolicy':
+      case 'ClusterToolPolicy': {
+        const ofSide = policies.get(namespace) ?? new Map<string, CompiledPolicy>();
+        replace(ofSide, name, present ? compilePolicy(kind, object) : undefined);
+        policies.set(namespace, ofSide);
+        policiesKept.clear();
+        break;
+      }
+      case 'Stop':
+        replace(stops, key, present ? compileStop(object, options.operatorNamespace) : undefined);
         break;
       default: {
         const kept = kind === 'Pod' ? pods : slices;
@@ -67,30 +103,57 @@ export function createCatalog(): Catalog {
         if (routes !== undefined) routesKept.delete(`${routes.namespace}/${routes.tool}`);
       }
     }
-    for (const listener of [...listeners]) listener(namespace);
+    const about = kind === 'Stop' && namespace === options.operatorNamespace ? EVERY_NAMESPACE : namespace;
+    for (const listener of [...listeners]) listener(about);
+  };
+
+  const access: Catalog['access'] = (namespace, serviceAccount) => {
+    const key = `${namespace}/${serviceAccount}`;
+    const kept = accessKept.get(key);
+    if (kept !== undefined) return kept;
+    const named = [...(agents.get(namespace)?.values() ?? [])]
+      .filter((agent) => agent.serviceAccounts.includes(serviceAccount))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+    // Only who is known is kept, so that callers nobody knows take no memory.
+    if (named.length === 0) return undefined;
+    const found = { agents: named, grants: unionGrants(named.map((agent) => agent.grants)) };
+    accessKept.set(key, found);
+    return found;
+  };
+  const toolOf: Catalog['tool'] = (namespace, id) => {
+    const tool = tools.get(`${namespace}/${toolName(id)}`);
+    // An id spelt with `-` names no tool.
+    return tool?.id === id ? tool : undefined;
   };
 
   return {
     put: (kind, object) => change(kind, object, true),
     remove: (kind, object) => change(kind, object, false),
-    access: (namespace, serviceAccount) => {
-      const key = `${namespace}/${serviceAccount}`;
-      const kept = accessKept.get(key);
-      if (kept !== undefined) return kept;
-      const named = [...(agents.get(namespace)?.values() ?? [])]
-        .filter((agent) => agent.serviceAccounts.includes(serviceAccount))
-        .sort((a, b) => (a.name < b.name ? -1 : 1));
-      // Only who is known is kept, so that callers nobody knows take no memory.
-      if (named.length === 0) return undefined;
-      const access = { agents: named, grants: unionGrants(named.map((agent) => agent.grants)) };
-      accessKept.set(key, access);
-      return access;
+    access,
+    tool: toolOf,
+    policies: (namespace) => {
+      let kept = policiesKept.get(namespace);
+      if (kept === undefined) {
+        const own = [...(policies.get(namespace) ?? new Map<string, CompiledPolicy>()).values()].sort((a, b) =>
+          a.name < b.name ? -1 : 1,
+        );
+        kept = {
+          namespace: own,
+          cluster: [...(policies.get(EVERY_NAMESPACE)?.values() ?? [])],
+          aiLabel: own.find(({ aiLabel }) => aiLabel !== undefined)?.aiLabel,
+        };
+        policiesKept.set(namespace, kept);
+      }
+      return kept;
     },
-    tool: (namespace, id) => {
-      const tool = tools.get(`${namespace}/${toolName(id)}`);
-      // An id spelt with `-` names no tool.
-      return tool?.id === id ? tool : undefined;
+    stopFor: (namespace, serviceAccount, toolId) => {
+      const tool = stops.size === 0 ? undefined : toolOf(namespace, toolId);
+      if (tool === undefined) return undefined;
+      const named = access(namespace, serviceAccount)?.agents ?? [];
+      for (const stop of stops.values()) if (isStopped(stop, tool, named)) return stop;
+      return undefined;
     },
+    hasStops: () => stops.size > 0,
     tools: () => [...tools.values()],
     routes: (tool) => {
       const key = `${tool.namespace}/${tool.name}`;

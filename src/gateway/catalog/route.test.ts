@@ -62,7 +62,17 @@ describe('routes of slices', () => {
 
 test('an endpoint in two slices is one route; a `node` tool takes this node’s pods, an `any` tool endpoints', () => {
   const catalog = createCatalog();
-  const tool: CompiledTool = { namespace: 'acme', name: 'search', id: 'search', affinity: 'any', timeoutMs: 1 };
+  const tool: CompiledTool = {
+    namespace: 'acme',
+    name: 'search',
+    id: 'search',
+    affinity: 'any',
+    timeoutMs: 1,
+    remote: false,
+    approved: undefined,
+    overrides: { text: '{}', byName: new Map() },
+    honoursKey: new Set(),
+  };
   catalog.put('Pod', pod());
   catalog.put('EndpointSlice', slice([endpoint]));
   catalog.put('EndpointSlice', { ...slice([endpoint]), metadata: { ...slice([]).metadata, name: 's2' } });

@@ -56,7 +56,7 @@ async function takeListing({ withHop, signal, toolId, onListing }: KeepListingOp
   try {
     const read = await withHop((hop) => readListing(hop, signal));
     if (!read.ok) return read.problem;
-    if (!signal.aborted) onListing(acceptListing(toolId, read.tools));
+    if (!signal.aborted) onListing(acceptListing(toolId, read.tools, read.hash));
     return undefined;
   } catch (error) {
     return `bug: ${error instanceof Error ? error.message : String(error)}`.slice(0, 200);

@@ -16,6 +16,8 @@ export interface ListedFunction {
   readonly name: string;
   /** The tool object of MCP without its name: what is shown is put under the name that the endpoint uses. */
   readonly definition: JsonObject;
+  /** Its annotations as the server wrote them, well or not. */
+  readonly hints: JsonObject;
   /** Hex hash of all that the server says of it, as a snapshot has it. */
   readonly hash: string;
   /** It says that it keeps idempotency keys. */
@@ -28,6 +30,8 @@ export interface Listing {
   readonly functions: ReadonlyMap<string, ListedFunction>;
   /** Name → why it is not offered. */
   readonly heldBack: ReadonlyMap<string, string>;
+  /** Hex hash of all that was listed, where its sidecar said it. */
+  readonly hash: string | undefined;
   /** Equal for listings that show the same. */
   readonly text: string;
 }
@@ -39,7 +43,7 @@ const MAX_DEFINITION_DEPTH = 100;
 const MAX_HELD_BACK = 100;
 
 /** `tools` as the server of the tool of this id listed them, pages joined. */
-export function acceptListing(toolId: string, tools: readonly unknown[]): Listing {
+export function acceptListing(toolId: string, tools: readonly unknown[], hash?: string): Listing {
   const seen = new Set<string>();
   const accepted = new Map<string, ListedFunction>();
   const heldBack = new Map<string, string>();
@@ -63,8 +67,9 @@ export function acceptListing(toolId: string, tools: readonly unknown[]): Listin
   const text = JSON.stringify([
     [...functions.values()].map(({ name, definition, hash }) => [name, definition, hash]),
     [...heldBack],
+    hash,
   ]);
-  return { functions, heldBack, text };
+  return { functions, heldBack, hash, text };
 }
 
 /**
@@ -103,7 +108,7 @@ function acceptFunction(name: string, raw: JsonObject): ListedFunction | string 
   const refused = toolProblem({ name, ...definition });
   if (refused !== undefined) return refused;
   const honoursKey = isObject(_meta) && _meta[META_HONOURS_KEY] === true;
-  return { name, definition, hash, honoursKey, paramHeaders: scanned.headers };
+  return { name, definition, hints: annotations ?? {}, hash, honoursKey, paramHeaders: scanned.headers };
 }
 
 /** Hints of the wrong type are left out: they then count as not said, which is the strictest reading. */

@@ -1,6 +1,7 @@
 /** Reads a tool's whole listing over a hop: page after page, bounded in time, pages and functions. */
 import { callHop, type Hop } from '../../mcp/hop.ts';
-import type { JsonObject } from '../../mcp/wire/jsonrpc.ts';
+import { isObject, type JsonObject } from '../../mcp/wire/jsonrpc.ts';
+import { META_LISTING } from '../../mcp/wire/meta.ts';
 
 export interface ListingLimits {
   /** For each page. */
@@ -18,13 +19,18 @@ export const LISTING_LIMITS: ListingLimits = {
 };
 
 export type ReadListing =
-  | { readonly ok: true; readonly tools: readonly unknown[] }
+  | {
+      readonly ok: true;
+      readonly tools: readonly unknown[] /** Hex hash of it all, as its sidecar says. */;
+      readonly hash?: string;
+    }
   | { readonly ok: false; readonly problem: string };
 
 /** Whole or not at all: half a listing would take functions away. */
 export async function readListing(hop: Hop, signal: AbortSignal, limits = LISTING_LIMITS): Promise<ReadListing> {
   const tools: unknown[] = [];
   let cursor: string | undefined;
+  let hash: string | undefined;
   for (let page = 0; page < limits.maxPages; page += 1) {
     const params: JsonObject = cursor === undefined ? {} : { cursor };
     const outcome = await callHop(hop, {
@@ -42,10 +48,17 @@ export async function readListing(hop: Hop, signal: AbortSignal, limits = LISTIN
     if (tools.length > limits.maxFunctions) {
       return { ok: false, problem: `it lists more than ${limits.maxFunctions} functions` };
     }
-    if (typeof nextCursor !== 'string') return { ok: true, tools };
+    hash ??= hashOf(outcome.result);
+    if (typeof nextCursor !== 'string') return { ok: true, tools, ...(hash === undefined ? {} : { hash }) };
     cursor = nextCursor;
   }
   return { ok: false, problem: `its listing has more than ${limits.maxPages} pages` };
+}
+
+function hashOf(result: JsonObject): string | undefined {
+  const meta = result['_meta'];
+  const hash = isObject(meta) ? meta[META_LISTING] : undefined;
+  return typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash) ? hash : undefined;
 }
 
 function describeFailure(outcome: Exclude<Awaited<ReturnType<typeof callHop>>, { kind: 'result' }>): string {

@@ -5,7 +5,18 @@
 import { isObject, type JsonObject } from '../../mcp/wire/jsonrpc.ts';
 
 const TYPES: ReadonlySet<unknown> = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']);
-const SCHEMA = new Set(['items', 'contains', 'additionalProperties', 'propertyNames', 'not', 'if', 'then', 'else']);
+const SCHEMA = new Set([
+  'items',
+  'contains',
+  'additionalProperties',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+  'propertyNames',
+  'not',
+  'if',
+  'then',
+  'else',
+]);
 const SCHEMAS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
 const SCHEMA_MAP = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 const COUNT = new Set(['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties']);
@@ -14,8 +25,8 @@ const MAX_DEPTH = 64;
 const MAX_NODES = 10_000;
 
 /** The first problem, with where it is; undefined for a sound schema. */
-export function schemaProblem(schema: unknown): string | undefined {
-  const state = { nodes: 0 };
+export function schemaProblem(schema: unknown, maxParts = MAX_NODES): string | undefined {
+  const state = { nodes: 0, max: maxParts };
   if (!isObject(schema)) return 'the schema is not an object';
   return problemOf(schema, '', 0, state, schema);
 }
@@ -24,7 +35,7 @@ function problemOf(
   schema: unknown,
   at: string,
   depth: number,
-  state: { nodes: number },
+  state: { nodes: number; readonly max: number },
   root: JsonObject,
 ): string | undefined {
   const where = at === '' ? 'the schema' : at;
@@ -32,11 +43,11 @@ function problemOf(
   if (!isObject(schema)) return `${where} is not a schema`;
   state.nodes += 1;
   if (depth > MAX_DEPTH) return `${where} is nested deeper than ${MAX_DEPTH}`;
-  if (state.nodes > MAX_NODES) return `the schema has more than ${MAX_NODES} parts`;
+  if (state.nodes > state.max) return `the schema has more than ${state.max} parts`;
   for (const [key, value] of Object.entries(schema)) {
     const problem =
       keywordProblem(key, value, root) ??
-      subschemas(key, value)
+      subschemasOf(key, value)
         .map(([name, sub]) => problemOf(sub, `${at}/${key}${name}`, depth + 1, state, root))
         .find((found) => found !== undefined);
     if (problem !== undefined) return problem.startsWith('/') ? problem : `${where}: ${problem}`;
@@ -60,7 +71,17 @@ function keywordProblem(key: string, value: unknown, root: JsonObject): string |
   return undefined;
 }
 
-function subschemas(key: string, value: unknown): readonly (readonly [string, unknown])[] {
+/** Whether what a keyword holds is a schema, a list of schemas or a map of schemas. */
+export function isSchemaPlace(key: string): boolean {
+  return SCHEMA.has(key) || SCHEMAS.has(key) || SCHEMA_MAP.has(key) || key === 'dependencies';
+}
+
+/** The schemas that a keyword holds, each with its place: empty for the keyword's own. */
+export function subschemasOf(key: string, value: unknown): readonly (readonly [string, unknown])[] {
+  // Before 2019-09; a member is a schema or a list of names.
+  if (key === 'dependencies' && isObject(value)) {
+    return Object.entries(value).flatMap(([name, sub]) => (Array.isArray(sub) ? [] : [[`/${name}`, sub] as const]));
+  }
   if (SCHEMA_MAP.has(key) && isObject(value)) return Object.entries(value).map(([name, sub]) => [`/${name}`, sub]);
   if (SCHEMAS.has(key) && Array.isArray(value)) return value.map((sub, index) => [`/${index}`, sub]);
   // Before 2020-12, `items` may be a list.

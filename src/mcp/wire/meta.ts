@@ -21,6 +21,19 @@ export const META_REASON = `${OWN_PREFIX}reason`;
 export const META_MISSING = `${OWN_PREFIX}missing`;
 /** On a function that a server lists: it keeps idempotency keys. */
 export const META_HONOURS_KEY = `${OWN_PREFIX}honours-idempotency-key`;
+/** On a listing of a tool's sidecar: hex hash of all of it. */
+export const META_LISTING = `${OWN_PREFIX}listing`;
+/** On a function that is listed: the schema that its Tool says its structured results have. */
+export const META_OUTPUT_SCHEMA = `${OWN_PREFIX}output-schema`;
+/** On a call: the agent's name for the job that it is a part of, and who started that. */
+export const META_JOB_ID = `${OWN_PREFIX}job-id`;
+export const META_STARTED_BY = `${OWN_PREFIX}started-by`;
+/** On a call to a tool's sidecar: hex hash of the definition that was decided on. */
+export const META_DEFINITION = `${OWN_PREFIX}definition`;
+/** On a call to a tool: what its namespace puts at the start of texts that people read. */
+export const META_AI_LABEL = `${OWN_PREFIX}ai-label`;
+/** On an error: the Stop, or the rule, that refused. */
+export const META_BY = `${OWN_PREFIX}by`;
 
 /** `_meta` of a request's params, where it is an object. */
 export function requestMeta(params: JsonObject | undefined): JsonObject | undefined {

@@ -297,7 +297,7 @@ describe('nothing was sent: another dial is no second attempt', () => {
       going = false;
       await Promise.all(callers);
       expect(problems).toEqual([]);
-      expect(calls).toBeGreaterThan(50);
+      expect(calls).toBeGreaterThan(10);
       expect((fake.runs['act'] ?? 0) + (second.runs['act'] ?? 0)).toBe(calls);
     } finally {
       await second.close();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Identity, parseIdentity } from '../../../src/domain/identity/identity.ts';
+import { snapshotListing } from '../../../src/domain/snapshot/snapshotListing.ts';
 import { startGateway } from '../../../src/gateway/main.ts';
 import { readSettings } from '../../../src/gateway/settings.ts';
 import { createClient } from '../../../src/kube/client.ts';
@@ -20,6 +21,18 @@ import { ENVELOPE, type Loose, until } from './support/world.ts';
 const AGENTS = '/apis/oz0.ai/v1alpha1/agents';
 const TOOLS = '/apis/oz0.ai/v1alpha1/tools';
 const PODS = '/api/v1/pods';
+const POLICIES = '/apis/oz0.ai/v1alpha1/toolpolicies';
+const STOPS = '/apis/oz0.ai/v1alpha1/stops';
+const FIND = { name: 'find', inputSchema: { type: 'object' } };
+const WRITE = { name: 'write', inputSchema: { type: 'object' }, annotations: { destructiveHint: false } };
+const READ = { name: 'read', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } };
+const { hash, functions } = snapshotListing([FIND, READ, WRITE]);
+const snapshot = {
+  hash: `sha256:${hash}`,
+  from: 'FirstListing',
+  count: 2,
+  functions: functions.map((each) => ({ name: each.name, hash: `sha256:${each.hash}` })),
+};
 
 let cluster: TestCluster;
 let api: ApiServer;
@@ -32,6 +45,8 @@ const folder = mkdtempSync(join(tmpdir(), 'oz0-gateway-'));
 const peers: Identity[] = [];
 const agent = new Agent({ connect: { rejectUnauthorized: false } });
 let runs = 0;
+let waiting = 0;
+let cutOff = 0;
 
 /** A tool's end with a certificate of edge's for one pod. */
 async function startTool(podUid: string): Promise<TlsServer> {
@@ -56,9 +71,14 @@ async function startTool(podUid: string): Promise<TlsServer> {
   const endpoint = createMcpEndpoint<undefined>({
     handler: {
       serverInfo: { name: 'search', version: '1' },
-      listTools: () => ({ kind: 'result', result: { tools: [{ name: 'find', inputSchema: { type: 'object' } }] } }),
-      callTool: (_, call) => {
+      listTools: () => ({ kind: 'result', result: { tools: [FIND, READ, WRITE] } }),
+      callTool: async (_, call) => {
         runs += 1;
+        if (call.arguments['wait'] === true) {
+          waiting += 1;
+          await new Promise((resolve) => call.signal.addEventListener('abort', resolve, { once: true }));
+          cutOff += 1;
+        }
         call.progress?.({ progress: 1 });
         return { kind: 'result', result: { content: [{ type: 'text', text: `found ${call.arguments['q']}` }] } };
       },
@@ -127,6 +147,13 @@ beforeAll(async () => {
     apiVersion: 'oz0.ai/v1alpha1',
     kind: 'Tool',
     spec: { image },
+    status: { snapshot },
+  } as never);
+  api.put(POLICIES, {
+    metadata: { namespace: 'acme', name: 'default' },
+    apiVersion: 'oz0.ai/v1alpha1',
+    kind: 'ToolPolicy',
+    spec: { kinds: { undeclared: 'run' } },
   } as never);
   api.put(PODS, podObject('tool-uid'));
   api.tokens.set('a.b.c', {
@@ -146,6 +173,7 @@ beforeAll(async () => {
     client,
     host: '127.0.0.1',
     toolPort: tool.address.port,
+    heartbeat: { intervalMs: 50, silentAfterMs: 1_000 },
   });
   port = await gateway.listening;
   await until(() => Object.keys(shell.health.notReady()).length === 0, 'ready');
@@ -180,7 +208,11 @@ async function post(method: string, params: Record<string, unknown>, token = 'a.
 describe('the process', () => {
   test('[D05] an agent lists and calls over TLS; the tool sees this node’s gateway', async () => {
     const listed = await post('tools/list', {});
-    expect(listed.result.tools.map((each: { name: string }) => each.name)).toEqual(['search__find']);
+    expect(listed.result.tools.map((each: { name: string }) => each.name)).toEqual([
+      'search__find',
+      'search__read',
+      'search__write',
+    ]);
     const called = await post('tools/call', { name: 'search__find', arguments: { q: 'x' } });
     expect(called.result.content[0].text).toBe('found x');
     expect(peers.every((peer) => peer.kind === 'gateway' && peer.node === 'node1')).toBe(true);
@@ -191,6 +223,55 @@ describe('the process', () => {
     const asked = decodeURIComponent(api.asked.join('\n'));
     expect(asked).toMatch(/\/api\/v1\/pods\?.*labelSelector=oz0.ai\/tool.*fieldSelector=spec.nodeName=node1/);
     expect(asked).toMatch(/\/endpointslices\?.*labelSelector=oz0.ai\/tool/);
+  });
+
+  test('[Y06] a Stop ends a running call, which is told as stopped, and nothing runs while it is there', async () => {
+    const running = post('tools/call', { name: 'search__find', arguments: { wait: true } });
+    await until(() => waiting === 1, 'the call runs');
+    const stop = { tool: 'search', because: 'Incident 12' };
+    api.put(STOPS, {
+      metadata: { namespace: 'acme', name: 'incident-12' },
+      apiVersion: 'oz0.ai/v1alpha1',
+      kind: 'Stop',
+      spec: stop,
+    } as never);
+    const { result } = await running;
+    expect(result).toMatchObject({ isError: true, _meta: { 'ai.oz0/outcome': 'stopped' } });
+    expect(result.content[0].text).toContain('Incident 12');
+    await until(() => cutOff === 1, 'the tool is told');
+    const before = runs;
+    const refused = await post('tools/call', { name: 'search__find', arguments: { q: 'x' } });
+    expect(refused.result._meta).toMatchObject({ 'ai.oz0/outcome': 'not-started', 'ai.oz0/reason': 'stopped' });
+    expect((await post('tools/list', {})).result.tools).toEqual([]);
+    expect(runs).toBe(before);
+    api.remove(STOPS, 'acme', 'incident-12');
+    await until(
+      async () => (await post('tools/call', { name: 'search__find', arguments: {} })).result.isError !== true,
+      'it runs again',
+    );
+    expect(shell.lines.some((line) => line.includes('"outcome":"stopped"'))).toBe(true);
+  });
+
+  test('[Y06] while the API server is silent only what reads runs; it is ready all the same', async () => {
+    api.silent = true;
+    try {
+      let write: Loose;
+      await until(async () => {
+        write = (await post('tools/call', { name: 'search__write', arguments: { q: 'w' } })).result;
+        return write.isError === true;
+      }, 'a write is refused');
+      expect(write._meta).toMatchObject({ 'ai.oz0/outcome': 'not-started', 'ai.oz0/reason': 'api-silent' });
+      expect((await post('tools/call', { name: 'search__read', arguments: { q: 'r' } })).result.content[0].text).toBe(
+        'found r',
+      );
+      expect(shell.health.notReady()).toEqual({});
+    } finally {
+      api.silent = false;
+    }
+    await until(
+      async () => (await post('tools/call', { name: 'search__write', arguments: {} })).result.isError !== true,
+      'writes run again',
+    );
   });
 
   test('a token that is for another audience is refused', async () => {
@@ -217,7 +298,7 @@ describe('the process', () => {
     expect(written[0]).toMatchObject({ tool: 'search', function: 'find', outcome: 'ok', namespace: 'acme', dials: 1 });
     expect(shell.lines.join('')).not.toMatch(/a\.b\.c|found/);
     const metrics = await shell.metrics.text();
-    expect(metrics).toMatch(/oz0_gateway_calls_total\{outcome="ok",reason="none"\} 2/);
+    expect(metrics).toMatch(/oz0_gateway_calls_total\{outcome="ok",reason="none"\} \d+/);
     expect(metrics).toMatch(/oz0_gateway_token_reviews_total\{outcome="refused"\} 1/);
   });
 });

@@ -15,6 +15,8 @@ export interface ApiServer {
   readonly tokens: Map<string, object>;
   /** Query of every list and watch. */
   readonly asked: string[];
+  /** Lists are not answered any more; watches stay open, and tell nothing. */
+  silent: boolean;
   readonly close: () => Promise<void>;
 }
 
@@ -60,6 +62,7 @@ export async function startApiServer(): Promise<ApiServer> {
         res.on('close', () => open.delete(res));
         return;
       }
+      if (api.silent) return;
       res.writeHead(200, { 'content-type': 'application/json' });
       const items = [...collection(url.pathname).values()];
       res.end(
@@ -68,7 +71,7 @@ export async function startApiServer(): Promise<ApiServer> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-  return {
+  const api: ApiServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     put: (path, object) => {
       const known = collection(path).has(`${object.metadata.namespace}/${object.metadata.name}`);
@@ -81,9 +84,11 @@ export async function startApiServer(): Promise<ApiServer> {
     },
     tokens,
     asked,
+    silent: false,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
   };
+  return api;
 }

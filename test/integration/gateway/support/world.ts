@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Pool } from 'undici';
 import type { Review } from '../../../../src/gateway/authenticate.ts';
-import { createCatalog } from '../../../../src/gateway/catalog/catalog.ts';
+import { type Catalog, type CatalogKind, createCatalog } from '../../../../src/gateway/catalog/catalog.ts';
+import type { CompiledTool } from '../../../../src/gateway/catalog/tool.ts';
 import { createGateway, type Gateway, type GatewayLimits } from '../../../../src/gateway/gateway.ts';
 import type { CallRecord } from '../../../../src/gateway/record.ts';
 import type { FakeTool } from './fakeTool.ts';
@@ -25,6 +26,14 @@ export interface World {
   readonly agent: (name: string, tools: readonly string[], options?: AgentOptions) => void;
   readonly removeAgent: (name: string, namespace?: string) => void;
   readonly tool: (name: string, options?: ToolOptions) => void;
+  /** Any object of ours. */
+  readonly put: (
+    kind: Exclude<CatalogKind, 'Pod' | 'EndpointSlice'>,
+    name: string,
+    spec: object,
+    options?: { namespace?: string; status?: object; deleted?: boolean },
+  ) => void;
+  readonly remove: (kind: Exclude<CatalogKind, 'Pod' | 'EndpointSlice'>, name: string, namespace?: string) => void;
   readonly removeTool: (name: string, namespace?: string) => void;
   /** A pod of a `node` tool on this node. */
   readonly pod: (tool: string, fake: FakeTool | undefined, options?: PodOptions) => string;
@@ -86,11 +95,35 @@ export function reviewOf(written: string): Review {
   }
 }
 
-export async function startWorld(
-  limits: Partial<GatewayLimits> = {},
-  shared: { keys?: readonly { id: string; key: Uint8Array }[]; now?: () => number } = {},
-): Promise<World> {
-  const catalog = createCatalog();
+export interface WorldOptions {
+  readonly keys?: readonly { id: string; key: Uint8Array }[];
+  readonly now?: () => number;
+  /** `all`: every function is as its snapshot says. `status`: as the Tool's status says. */
+  readonly approve?: 'all' | 'status';
+  /** Left out: every kind of function runs. */
+  readonly policy?: 'none';
+  readonly apiSilent?: () => boolean;
+}
+
+/** A catalog for tests that are not of snapshots. */
+function approving(catalog: Catalog, approve: 'all' | 'status'): Catalog {
+  if (approve === 'status') return catalog;
+  const every = { has: () => true } as unknown as ReadonlySet<string>;
+  const seen = new WeakMap<CompiledTool, CompiledTool>();
+  return {
+    ...catalog,
+    tool: (namespace, id) => {
+      const tool = catalog.tool(namespace, id);
+      if (tool === undefined) return undefined;
+      const known = seen.get(tool) ?? { ...tool, approved: { listings: every, functions: every } };
+      seen.set(tool, known);
+      return known;
+    },
+  };
+}
+
+export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: WorldOptions = {}): Promise<World> {
+  const catalog = approving(createCatalog({ operatorNamespace: 'oz0-system' }), shared.approve ?? 'all');
   const ports = new Map<string, number>();
   const records: CallRecord[] = [];
   const problems: unknown[] = [];
@@ -120,6 +153,7 @@ export async function startWorld(
     limits: { listingIntervalMs: 50, ...limits },
     onProblem: (error) => problems.push(error),
     ...(shared.now === undefined ? {} : { now: shared.now }),
+    ...(shared.apiSilent === undefined ? {} : { apiSilent: shared.apiSilent }),
   });
   const server = createServer((req, res) => gateway.handle(req, res));
   const sockets = new Set<Socket>();
@@ -166,6 +200,23 @@ export async function startWorld(
           affinity,
           timeout,
         },
+      }),
+    put: (kind, name, spec, { namespace = 'acme', status, deleted } = {}) =>
+      catalog.put(kind, {
+        apiVersion: 'oz0.ai/v1alpha1',
+        kind,
+        metadata: {
+          ...meta(name, namespace, deleted ? { deletionTimestamp: '2026-11-30T00:00:00Z' } : {}),
+          ...(kind === 'ClusterToolPolicy' ? { namespace: undefined } : {}),
+        } as never,
+        spec,
+        ...(status === undefined ? {} : { status }),
+      }),
+    remove: (kind, name, namespace = 'acme') =>
+      catalog.remove(kind, {
+        apiVersion: 'oz0.ai/v1alpha1',
+        kind,
+        metadata: meta(name, namespace, kind === 'ClusterToolPolicy' ? { namespace: undefined } : {}),
       }),
     removeTool: (name, namespace = 'acme') =>
       catalog.remove('Tool', { apiVersion: 'oz0.ai/v1alpha1', kind: 'Tool', metadata: meta(name, namespace) }),
@@ -228,6 +279,10 @@ export async function startWorld(
       await closed;
     },
   };
+  if (shared.policy === undefined) {
+    const kinds = { readOnly: 'run', additive: 'run', destructive: 'run', undeclared: 'run' };
+    for (const namespace of ['acme', 'other']) world.put('ToolPolicy', 'all-run', { kinds }, { namespace });
+  }
   return world;
 }
 
@@ -351,9 +406,9 @@ export function legacy(
   return send(world, 'POST', body, { ...options, headers: { ...session, ...options.headers } });
 }
 
-export async function until(condition: () => boolean, what: string, ms = 5_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, what: string, ms = 5_000): Promise<void> {
   const end = performance.now() + ms;
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > end) throw new Error(`never: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
