@@ -56,11 +56,11 @@ function describe(tool: CompiledTool, listed: ListedFunction): DescribedFunction
  */
 function shown(definition: JsonObject, hints: Hints, override: CompiledOverride | undefined): JsonObject {
   const { _meta, annotations, ...rest } = definition;
-  const said = { ...(isObject(annotations) ? annotations : {}), ...override?.annotations };
-  const alike = functionKind(said) === hints.kind && (said.readOnlyHint === true) === (hints.kind === 'ReadOnly');
+  const said: JsonObject = { ...(isObject(annotations) ? annotations : {}), ...override?.annotations };
+  const alike = functionKind(said) === hints.kind && (said['readOnlyHint'] === true) === (hints.kind === 'ReadOnly');
+  const { readOnlyHint: _1, destructiveHint: _2, ...others } = said;
   const told = {
-    ...said,
-    ...(alike ? {} : HINTS_OF[hints.kind]),
+    ...(alike ? said : { ...others, ...HINTS_OF[hints.kind] }),
     ...('openWorldHint' in said ? { openWorldHint: hints.openWorld } : {}),
     ...('idempotentHint' in said ? { idempotentHint: hints.idempotent } : {}),
   };
@@ -77,5 +77,5 @@ const HINTS_OF: Readonly<Record<FunctionKind, JsonObject>> = {
   ReadOnly: { readOnlyHint: true },
   Additive: { readOnlyHint: false, destructiveHint: false },
   Destructive: { readOnlyHint: false, destructiveHint: true },
-  Undeclared: { readOnlyHint: false },
+  Undeclared: {},
 };

@@ -563,7 +563,7 @@ describe('what passes, and what does not', () => {
     world.pod('hole', { ...fake, port });
     const started = performance.now();
     const { body } = await modern(world, 'tools/list', {});
-    expect(performance.now() - started).toBeLessThan(200);
+    expect(performance.now() - started).toBeLessThan(5_000);
     expect(body.result.tools).toHaveLength(1);
     expect(body.result._meta['ai.oz0/missing']).toEqual([{ tool: 'hole', reason: 'not-listed' }]);
     for (const socket of sockets) socket.destroy();
