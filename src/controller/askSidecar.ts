@@ -1,4 +1,4 @@
-/** Asks one pod's sidecar for its status, over mutual TLS, and only if it proves to be that very pod. */
+/** Asks one pod's sidecar for its status or its listing, over mutual TLS, and only if it proves to be that very pod. */
 import { PORT_TLS } from '../domain/naming.ts';
 import { type CredentialSource, untilCredentials } from '../net/credentials.ts';
 import { openPeer } from '../net/peer.ts';
@@ -8,7 +8,7 @@ import type { AskSidecar } from '../reconcilers/tool/sensors.ts';
 const ANSWER_MAX_BYTES = 8 * 1024 * 1024;
 
 export function createAskSidecar(credentials: CredentialSource, trustDomain: string): AskSidecar {
-  return async ({ namespace, tool, podUid, address }, signal) => {
+  return async ({ namespace, tool, podUid, address }, path, signal) => {
     await untilCredentials(credentials, signal);
     const peer = openPeer({
       address: { host: address, port: PORT_TLS },
@@ -18,7 +18,7 @@ export function createAskSidecar(credentials: CredentialSource, trustDomain: str
       connections: 1,
     });
     try {
-      const { statusCode, body } = await peer.dispatcher().request({ method: 'GET', path: '/status', signal });
+      const { statusCode, body } = await peer.dispatcher().request({ method: 'GET', path, signal });
       const chunks: Buffer[] = [];
       let bytes = 0;
       for await (const chunk of body as AsyncIterable<Buffer>) {

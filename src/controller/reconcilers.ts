@@ -4,6 +4,7 @@ import { agentReconciler } from '../reconcilers/agent/reconcile.ts';
 import { connectionReconciler } from '../reconcilers/connection/reconcile.ts';
 import type { Operator } from '../reconcilers/operator.ts';
 import { pluginReconciler } from '../reconcilers/plugin/reconcile.ts';
+import { snapshotApprovalReconciler } from '../reconcilers/snapshotApproval/reconcile.ts';
 import { toolReconciler } from '../reconcilers/tool/reconcile.ts';
 import type { AskSidecar } from '../reconcilers/tool/sensors.ts';
 import { trustReconciler } from '../reconcilers/trust/reconcile.ts';
@@ -14,6 +15,7 @@ export function allReconcilers(operator: Operator, ask: AskSidecar): readonly An
     pluginReconciler,
     toolReconciler(operator, ask),
     connectionReconciler,
+    snapshotApprovalReconciler,
     agentReconciler,
   ];
 }

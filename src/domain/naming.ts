@@ -50,6 +50,19 @@ export function toolResourceName(name: string): string {
 }
 
 /**
+ * Value of `oz0.ai/tool` on the pod in which a new version of a Tool is tried: no name of a Tool holds a dot, so no Service, budget,
+ * workload or gateway takes it for a pod that serves, and its label is still one of a tool's.
+ */
+export function probeLabel(name: string): string {
+  return `${name}.probe`;
+}
+
+/** Name of the workload of that pod. No name of a Tool holds `--`. */
+export function probeResourceName(name: string): string {
+  return `${toolResourceName(name)}--probe`;
+}
+
+/**
  * The name under which the model sees a function: `<tool id>__<function>`.
  * Over 64 characters: the first 55, `_`, and 8 hex digits of the whole name's sha256, so that it is stable and no two
  * functions collide. Tool ids hold no `__`, so the split is unambiguous.

@@ -29,10 +29,10 @@ const shown = (status: ReturnType<typeof compose>) =>
 const refused: Trouble = { reason: 'ChildRefused', message: 'no', stalled: true };
 const away: Trouble = { reason: 'ApiUnavailable', message: 'no', stalled: false };
 
-test('a mark is shown while it is true, and Ready does not sum it up', () => {
+test('a mark is shown while it is true; Ready does not sum it up, and has its reason where all is well', () => {
   const facts = [fact('A', 'True'), fact('B', 'True'), fact('Current', 'True'), fact('Pending', 'False')];
   expect(shown(compose(facts, { marks: ['Current', 'Pending'] }))).toEqual([
-    'Ready=True Ready',
+    'Ready=True Because',
     'A=True Because',
     'B=True Because',
     'Current=True Because',

@@ -59,12 +59,13 @@ export interface StatusInput {
 export function composeStatus(input: StatusInput): Status {
   const known = new Map(readConditions(input.before).map((condition) => [condition['type'], condition]));
   const facts = input.declared.map((type) => factOf(type, input.facts));
-  const ready = readyOf(facts, input.trouble);
+  const marks = input.facts.conditions.filter(({ type, status }) => status === 'True' && input.marks?.includes(type));
+  const ready = readyOf(facts, input.trouble, marks[0]);
   const stalled = input.trouble?.stalled ? input.trouble : facts.find((fact) => fact.stalled);
   const all: Fact[] = [ready, ...facts];
   if (stalled) all.push(whileTrue('Stalled', stalled));
   else if (ready.status === 'Unknown') all.push(whileTrue('Reconciling', ready));
-  all.push(...input.facts.conditions.filter(({ type, status }) => status === 'True' && input.marks?.includes(type)));
+  all.push(...marks);
   const conditions = all.map((fact) => stamp(fact, known.get(fact.type), input));
   return { ...input.facts.status, observedGeneration: input.generation, conditions };
 }
@@ -101,14 +102,17 @@ function factOf(type: string, facts: Facts): Fact {
   );
 }
 
-function readyOf(facts: readonly Fact[], trouble: Trouble | undefined): Fact {
+/** @param mark says more of what is well than that it is */
+function readyOf(facts: readonly Fact[], trouble: Trouble | undefined, mark: Fact | undefined): Fact {
   const worst = facts.find((fact) => fact.status === 'False') ?? facts.find((fact) => fact.status === 'Unknown');
   if (worst?.status === 'False') return { ...worst, type: 'Ready' };
   if (trouble) {
     const { reason, message, stalled } = trouble;
     return { type: 'Ready', status: stalled ? 'False' : 'Unknown', reason, message };
   }
-  return worst ? { ...worst, type: 'Ready' } : { type: 'Ready', status: 'True', reason: REASON_READY, message: '' };
+  if (worst) return { ...worst, type: 'Ready' };
+  const { reason, message } = mark ?? { reason: REASON_READY, message: '' };
+  return { type: 'Ready', status: 'True', reason, message };
 }
 
 function whileTrue(type: string, because: { readonly reason: string; readonly message: string }): Fact {

@@ -14,6 +14,14 @@ export const TOOL = namespaced(API_GROUP_VERSION, 'Tool', 'tools');
 export const CONNECTION = namespaced(API_GROUP_VERSION, 'Connection', 'connections');
 export const AGENT = namespaced(API_GROUP_VERSION, 'Agent', 'agents');
 
+export const SNAPSHOT_APPROVAL = namespaced(API_GROUP_VERSION, 'SnapshotApproval', 'snapshotapprovals');
+export const TOOL_POLICY = namespaced(API_GROUP_VERSION, 'ToolPolicy', 'toolpolicies');
+export const CLUSTER_TOOL_POLICY: Resource = {
+  ...namespaced(API_GROUP_VERSION, 'ClusterToolPolicy', 'clustertoolpolicies'),
+  namespaced: false,
+};
+export const STOP = namespaced(API_GROUP_VERSION, 'Stop', 'stops');
+
 export const NAMESPACE: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 export const CONFIG_MAP = namespaced('v1', 'ConfigMap', 'configmaps');
 export const POD = namespaced('v1', 'Pod', 'pods');

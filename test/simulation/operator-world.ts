@@ -1,8 +1,13 @@
 /** The operator's own reconcilers in the simulated world: who runs the pods, what must never happen, and a story to be disturbed. */
+
+import type { Definitions } from '../../src/domain/snapshot/difference.ts';
+import { snapshotListing } from '../../src/domain/snapshot/snapshotListing.ts';
 import { sleep } from '../../src/engine/clock.ts';
 import { type KubeObject, type Resource, resourceKey } from '../../src/engine/contract.ts';
 import type { Status } from '../../src/engine/status.ts';
 import { agentReconciler } from '../../src/reconcilers/agent/reconcile.ts';
+import { recordsAt, textAt } from '../../src/reconcilers/live.ts';
+import type { Operator } from '../../src/reconcilers/operator.ts';
 import { pluginReconciler } from '../../src/reconcilers/plugin/reconcile.ts';
 import {
   CONFIG_MAP,
@@ -15,9 +20,10 @@ import {
   SERVICE_ACCOUNT,
   TOOL,
 } from '../../src/reconcilers/resources.ts';
+import { snapshotApprovalReconciler } from '../../src/reconcilers/snapshotApproval/reconcile.ts';
 import { anAgent, aPlugin, aTool, IMAGE, OPERATOR } from '../../src/reconcilers/testing/objects.ts';
 import { anAnswer } from '../../src/reconcilers/testing/tools.ts';
-import { TEMPLATE_ANNOTATION } from '../../src/reconcilers/tool/pod.ts';
+import { type PodTemplate, TEMPLATE_ANNOTATION } from '../../src/reconcilers/tool/pod.ts';
 import { toolReconciler } from '../../src/reconcilers/tool/reconcile.ts';
 import type { SidecarAddress } from '../../src/reconcilers/tool/sensors.ts';
 import { trustReconciler } from '../../src/reconcilers/trust/reconcile.ts';
@@ -27,22 +33,51 @@ import { childrenOf, createWorld, type Invariant, isOurs, type World, type World
 
 const ACME = 'acme';
 
-export function operatorWorld(options: Partial<WorldOptions> = {}): World {
-  return createWorld({
+export interface OperatorWorldOptions extends Partial<WorldOptions> {
+  /** What the server in this pod lists now; throws where it does not answer. */
+  readonly lists?: (pod: KubeObject) => Definitions;
+  /** Of a process that starts now. */
+  readonly operator?: () => Operator;
+}
+
+export const LISTING: Definitions = {
+  tools: [{ name: 'get_pr', description: 'Reads one.', inputSchema: {}, annotations: { readOnlyHint: true } }],
+};
+
+export function operatorWorld({
+  lists = () => LISTING,
+  operator = () => OPERATOR,
+  ...options
+}: OperatorWorldOptions = {}) {
+  const world: World = createWorld({
     reconcilers: (clock) => [
-      trustReconciler(OPERATOR),
+      trustReconciler(operator()),
       pluginReconciler,
-      toolReconciler(OPERATOR, async ({ podUid }: SidecarAddress) => {
+      toolReconciler(operator(), async ({ podUid }: SidecarAddress, path) => {
         await sleep(clock, 20);
-        return anAnswer({ podUid });
+        const pod = world.server.list(resourceKey(POD)).find(({ metadata }) => metadata.uid === podUid);
+        if (!pod) throw new Error('no route to host');
+        const listing = lists(pod);
+        const { hash, functions, tools } = snapshotListing(listing.tools, listing.instructions);
+        return path === '/listing' ? { hash, ...listing, tools } : anAnswer({ podUid, listing: { hash, functions } });
       }),
+      snapshotApprovalReconciler,
       agentReconciler,
     ],
     invariants: INVARIANTS,
     actors: [runPods],
     ...options,
   });
+  return world;
 }
+
+/** Of a pod: an environment variable of its tool, as the Tool writes it. */
+export function envOf(pod: KubeObject, name: string): string | undefined {
+  const { env } = JSON.parse(pod.metadata.annotations?.[CONFIG] ?? '{}') as { env?: Record<string, string> };
+  return env?.[name];
+}
+
+const CONFIG = 'test/sidecar';
 
 const INVARIANTS: readonly Invariant[] = [
   // [S04] [S05] No pod without its walls: account and policy of this very Tool are there before its workload.
@@ -54,7 +89,7 @@ const INVARIANTS: readonly Invariant[] = [
     // Of a Tool that is gone nothing stays anyway.
     if (!server.list(resourceKey(TOOL)).some(({ metadata }) => metadata.uid === tool)) return;
     for (const wall of [SERVICE_ACCOUNT, NETWORK_POLICY]) {
-      const standing = server.get(resourceKey(wall), name, namespace);
+      const standing = server.get(resourceKey(wall), name.replace(/--probe$/, ''), namespace);
       if (standing === undefined || controllerOf(standing) !== tool)
         throw new Error(`[S05] ${name} stands without its ${wall.kind}`);
     }
@@ -116,7 +151,8 @@ function runPods(entry: { readonly object: KubeObject; readonly type: string }, 
       if (metadata.annotations?.[TEMPLATE_ANNOTATION] !== hash)
         world.server.delete(inAcme(POD, metadata.name), 'kubernetes');
     }
-    for (const node of ['node1', 'node2']) {
+    const { replicas = 2 } = live['spec'] as { replicas?: number };
+    for (const node of ['node1', 'node2'].slice(0, replicas)) {
       const podName = `${name}-${object.kind.toLowerCase()}-${hash.slice(0, 6)}-${node}`;
       if (world.server.get(resourceKey(POD), podName, namespace)) continue;
       const created = world.server.create(pod(live, podName, node), 'kubernetes');
@@ -136,13 +172,22 @@ const RUNNING = {
 };
 
 function pod(workload: KubeObject, name: string, nodeName: string): KubeObject {
-  const { template } = workload['spec'] as { template: { metadata: object } };
+  const { template } = workload['spec'] as { template: PodTemplate };
   const { apiVersion, kind, metadata } = workload;
+  const containers = [...recordsAt(template, 'spec', 'initContainers'), ...recordsAt(template, 'spec', 'containers')];
+  const config = textAt(
+    recordsAt(
+      containers.find((container) => container['name'] === 'sidecar'),
+      'env',
+    )[0],
+    'value',
+  );
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       ...template.metadata,
+      annotations: { ...template.metadata.annotations, [CONFIG]: config ?? '' },
       name,
       namespace: ACME,
       ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', controller: true }],
@@ -151,23 +196,24 @@ function pod(workload: KubeObject, name: string, nodeName: string): KubeObject {
   };
 }
 
-function rolledOut({ kind, metadata }: KubeObject): object {
+function rolledOut({ kind, metadata, spec }: KubeObject): object {
+  const { replicas = 2 } = spec as { replicas?: number };
   const counts =
     kind === 'DaemonSet'
       ? { desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberReady: 2, numberAvailable: 2 }
-      : { replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2 };
+      : { replicas, updatedReplicas: replicas, readyReplicas: replicas, availableReplicas: replicas };
   return { observedGeneration: metadata.generation, ...counts };
 }
 
 export const inAcme = (resource: Resource, name: string) => refTo(resource, name, ACME);
 
 /** As a user applies it: uid and generation are the API server's to give. */
-function applied(object: KubeObject): KubeObject {
+export function applied(object: KubeObject): KubeObject {
   const { uid: _, generation: __, creationTimestamp: ___, ...metadata } = object.metadata;
   return JSON.parse(JSON.stringify({ ...object, metadata })) as KubeObject;
 }
 
-const service = (name: string, namespace: string, clusterIP: string): KubeObject => ({
+export const service = (name: string, namespace: string, clusterIP: string): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { name, namespace },
@@ -229,7 +275,7 @@ export const STORY: readonly { readonly name: string; readonly act: (world: Worl
   },
 ];
 
-function edit({ server }: World, resource: Resource, name: string, spec: object): void {
+export function edit({ server }: World, resource: Resource, name: string, spec: object): void {
   server.edit(inAcme(resource, name), 'user', (object) => ({
     ...object,
     spec: { ...(object['spec'] as object), ...spec },

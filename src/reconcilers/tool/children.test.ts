@@ -258,7 +258,9 @@ describe('[S04] [S05] the walls', () => {
 
   test('in: gateways and the controller; out: egress; nothing else', () => {
     expect(policy(childrenOf(aTool()))).toEqual({
-      podSelector: { matchLabels: { 'oz0.ai/tool': 'everything' } },
+      podSelector: {
+        matchExpressions: [{ key: 'oz0.ai/tool', operator: 'In', values: ['everything', 'everything.probe'] }],
+      },
       policyTypes: ['Ingress', 'Egress'],
       ingress: [{ from: [part('gateway'), part('controller')], ports }],
       egress: [{ to: [part('egress')], ports }],

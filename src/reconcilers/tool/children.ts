@@ -1,16 +1,32 @@
 /** What stands behind a Tool in the cluster, in the order in which it must exist. */
 import { affinityOf } from '../../api/tool.ts';
-import { LABEL_TOOL, PORT_TLS, toolResourceName } from '../../domain/naming.ts';
+import { LABEL_TOOL, PORT_TLS, probeLabel, toolResourceName } from '../../domain/naming.ts';
 import type { KubeObject } from '../../engine/contract.ts';
 import { componentLabels, type Operator } from '../operator.ts';
-import { DAEMON_SET, DEPLOYMENT, DISRUPTION_BUDGET, NETWORK_POLICY, SERVICE, SERVICE_ACCOUNT } from '../resources.ts';
+import {
+  CONFIG_MAP,
+  DAEMON_SET,
+  DEPLOYMENT,
+  DISRUPTION_BUDGET,
+  NETWORK_POLICY,
+  SERVICE,
+  SERVICE_ACCOUNT,
+} from '../resources.ts';
 import type { Credentials } from './credentials.ts';
 import { type PodTemplate, podTemplate, toolLabels, toolSelector } from './pod.ts';
 import type { Source } from './source.ts';
 import type { WrittenTool } from './tool.ts';
 
 /** Account and policy come before the workload: no pod without its walls. Deleted in reverse, so they also outlive it. */
-export const TOOL_OWNS = [SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, DAEMON_SET, DEPLOYMENT];
+export const TOOL_OWNS = [
+  SERVICE_ACCOUNT,
+  NETWORK_POLICY,
+  SERVICE,
+  DISRUPTION_BUDGET,
+  DAEMON_SET,
+  DEPLOYMENT,
+  CONFIG_MAP,
+];
 
 export function toolChildren(
   tool: WrittenTool,
@@ -19,9 +35,14 @@ export function toolChildren(
   operator: Operator,
 ): readonly KubeObject[] {
   const template = podTemplate(tool, source, credentials, operator);
-  const walls = [serviceAccount(tool), networkPolicy(tool, operator)];
+  const walls = toolWalls(tool, operator);
   if (affinityOf(tool.spec) === 'node') return [...walls, daemonSet(tool, template)];
   return [...walls, service(tool), disruptionBudget(tool), deployment(tool, template)];
+}
+
+/** What stands before any pod of the Tool, whatever its version. */
+export function toolWalls(tool: WrittenTool, operator: Operator): readonly KubeObject[] {
+  return [serviceAccount(tool), networkPolicy(tool, operator)];
 }
 
 function metadata(tool: WrittenTool) {
@@ -51,7 +72,12 @@ function networkPolicy(tool: WrittenTool, operator: Operator): KubeObject {
     kind: 'NetworkPolicy',
     metadata: metadata(tool),
     spec: {
-      podSelector: { matchLabels: toolSelector(tool.metadata.name) },
+      // Those that serve, and the one in which a new version is tried.
+      podSelector: {
+        matchExpressions: [
+          { key: LABEL_TOOL, operator: 'In', values: [tool.metadata.name, probeLabel(tool.metadata.name)] },
+        ],
+      },
       policyTypes: ['Ingress', 'Egress'],
       ingress: [{ from: [part('gateway'), part('controller')], ports: [port] }],
       egress: [{ to: [part('egress')], ports: [port] }],

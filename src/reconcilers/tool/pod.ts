@@ -14,11 +14,14 @@ import {
 } from '../../domain/naming.ts';
 import { MANAGED_BY, type Operator } from '../operator.ts';
 import type { Credentials, MountedSecret } from './credentials.ts';
+import { runsOf } from './runs.ts';
 import { type ProcessSource, type Source, sidecarConfig, sorted, timeoutMsOf } from './source.ts';
 import type { WrittenTool } from './tool.ts';
 
 /** On the pods: which template they are of. A pod of an earlier one says nothing about the Tool as it is written now. */
 export const TEMPLATE_ANNOTATION = 'oz0.ai/template';
+/** On the pods: which version of the Tool they run, as its snapshot names it. */
+export const RUNS_ANNOTATION = 'oz0.ai/runs';
 
 const TOOL_UID = 65532;
 /** Owned by root, so readable by all: but only the sidecar mounts it. A group for it would be one of the tool's container too. */
@@ -64,7 +67,8 @@ export function podTemplate(
   const labels = toolLabels(tool);
   const spec = podSpec(tool, source, credentials, operator);
   const hash = createHash('sha256').update(JSON.stringify({ labels, spec })).digest('hex').slice(0, 16);
-  return { metadata: { labels, annotations: { [TEMPLATE_ANNOTATION]: hash } }, spec };
+  const annotations = { [RUNS_ANNOTATION]: runsOf(tool, source, credentials), [TEMPLATE_ANNOTATION]: hash };
+  return { metadata: { labels, annotations }, spec };
 }
 
 function podSpec(

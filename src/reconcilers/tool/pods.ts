@@ -1,7 +1,7 @@
 /** What a tool's pods say of themselves, as far as the Tool's conditions need it. */
 import type { KubeObject } from '../../engine/contract.ts';
 import { at, conditionOf, countAt, recordsAt, textAt } from '../live.ts';
-import { TEMPLATE_ANNOTATION } from './pod.ts';
+import { RUNS_ANNOTATION, TEMPLATE_ANNOTATION } from './pod.ts';
 import { CANNOT_START, CRASHING, EVICTED, IMAGE_UNAVAILABLE, UNSCHEDULABLE } from './reasons.ts';
 
 export interface ToolPod {
@@ -10,8 +10,12 @@ export interface ToolPod {
   readonly node: string | undefined;
   readonly address: string | undefined;
   readonly template: string | undefined;
+  /** Which version of the Tool. */
+  readonly runs: string | undefined;
   readonly ready: boolean;
   readonly leaving: boolean;
+  /** Its containers run no more, and never will. */
+  readonly ended: boolean;
   /** Its sidecar runs, so it can be asked. */
   readonly answers: boolean;
   /** Why it does not come up, where Kubernetes knows. */
@@ -35,8 +39,10 @@ export function readPod(pod: KubeObject): ToolPod {
     node: textAt(pod, 'spec', 'nodeName'),
     address: textAt(pod, 'status', 'podIP'),
     template: pod.metadata.annotations?.[TEMPLATE_ANNOTATION],
+    runs: pod.metadata.annotations?.[RUNS_ANNOTATION],
     ready,
     leaving: pod.metadata.deletionTimestamp !== undefined,
+    ended: ['Failed', 'Succeeded'].includes(textAt(pod, 'status', 'phase') ?? ''),
     answers: at(sidecar, 'state', 'running') !== undefined,
     failure: ready ? undefined : failureOf(pod),
   };

@@ -83,3 +83,9 @@ export const SNAPSHOT_CURRENT = 'SnapshotCurrent';
 export const NO_SNAPSHOT_YET = 'NoSnapshotYet';
 /** The server lists something else than its snapshot. Read `status.pending`, and approve its hash with a SnapshotApproval if it is right. */
 export const LISTING_CHANGED = 'ListingChanged';
+/** Wait: a pod of the new version is asked what it lists before anything is rolled out. */
+export const PROBING = 'Probing';
+/** The new version lists something else. Read `status.pending`, and approve its hash with a SnapshotApproval if it is right. */
+export const NEW_VERSION_WAITS = 'NewVersionWaits';
+/** The pod of the new version does not come up; the message says why. Correct the Tool, or go back. */
+export const NEW_VERSION_FAILS = 'NewVersionFails';

@@ -1,19 +1,32 @@
 /** Tool: from its spec to a sandboxed workload, and from what pods and sidecars say to its conditions. */
 import { affinityOf, PROBLEMS_MAX } from '../../api/tool.ts';
-import { LABEL_TOOL, TRUST_CONFIG_MAP, toolId, toolResourceName } from '../../domain/naming.ts';
-import { differenceByName } from '../../domain/snapshot/difference.ts';
-import type { Fact, KubeObject, Observed, Outcome, Reconciler } from '../../engine/contract.ts';
+import { LABEL_TOOL, probeLabel, TRUST_CONFIG_MAP, toolId, toolResourceName } from '../../domain/naming.ts';
+import type { Fact, Observed, Outcome, Reconciler } from '../../engine/contract.ts';
 import { pending } from '../facts.ts';
 import { at, conditionOf, textAt } from '../live.ts';
 import type { Operator } from '../operator.ts';
-import { CONFIG_MAP, CONNECTION, NETWORK_POLICY, PLUGIN, POD, TOOL } from '../resources.ts';
+import {
+  CLUSTER_TOOL_POLICY,
+  CONFIG_MAP,
+  CONNECTION,
+  NETWORK_POLICY,
+  PLUGIN,
+  POD,
+  SNAPSHOT_APPROVAL,
+  TOOL,
+  TOOL_POLICY,
+} from '../resources.ts';
+import { acceptsNewVersions, approvalOf } from './approved.ts';
 import { TOOL_OWNS, toolChildren } from './children.ts';
 import { connected, secretStatus } from './connected.ts';
 import { type Credentials, secretTroubles } from './credentials.ts';
 import { decideSnapshot, type SnapshotDecision } from './decideSnapshot.ts';
+import { differenceOf } from './differenceOf.ts';
 import { installed, rolloutOf } from './installed.ts';
 import { listed, listingStatus } from './listed.ts';
-import { TEMPLATE_ANNOTATION, toolLabels } from './pod.ts';
+import { approvedListing } from './listings.ts';
+import { podTemplate, RUNS_ANNOTATION, TEMPLATE_ANNOTATION, toolLabels } from './pod.ts';
+import { probedOf } from './probed.ts';
 import { CONNECTING, NOT_ACCEPTED } from './reasons.ts';
 import { runsOf } from './runs.ts';
 import { sandboxed } from './sandboxed.ts';
@@ -22,17 +35,20 @@ import {
   answerOf,
   currentPods,
   currentTemplate,
-  LISTING,
-  TROUBLE,
+  givenListing,
+  servingPods,
+  storedOf,
+  type ToolSensors,
   toolSensors,
   workloadOf,
+  workloadsOf,
 } from './sensors.ts';
-import { hashesOf, readPending, readReplaced, readSnapshot, SNAPSHOT_RECORDS } from './snapshot.ts';
-import { acceptTool } from './source.ts';
+import { hashesOf, readPending, readReplaced, readSnapshot, SNAPSHOT_RECORDS, type Snapshot } from './snapshot.ts';
+import { acceptTool, type Source } from './source.ts';
+import { stage } from './stage.ts';
 import { parseTool, type StoredTool } from './tool.ts';
 import { wideningPolicies } from './widening.ts';
 
-const TEMPLATE_PATH = ['spec', 'template', 'metadata', 'annotations', TEMPLATE_ANNOTATION];
 const CONDITIONS = ['Accepted', 'Connected', 'Installed', 'Sandboxed', 'Listed', 'SnapshotCurrent'] as const;
 
 export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<StoredTool> {
@@ -51,11 +67,18 @@ export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<
         resource: POD,
         select: ({ metadata }) => ({ ...namespaceOf(metadata), labels: { [LABEL_TOOL]: metadata.name } }),
       },
+      probes: {
+        resource: POD,
+        select: ({ metadata }) => ({ ...namespaceOf(metadata), labels: { [LABEL_TOOL]: probeLabel(metadata.name) } }),
+      },
       connections: { resource: CONNECTION, select: ({ metadata }) => namespaceOf(metadata) },
       policies: { resource: NETWORK_POLICY, select: ({ metadata }) => namespaceOf(metadata) },
       trust: { resource: CONFIG_MAP, select: ({ metadata }) => ({ ...namespaceOf(metadata), name: TRUST_CONFIG_MAP }) },
+      approvals: { resource: SNAPSHOT_APPROVAL, select: ({ metadata }) => namespaceOf(metadata) },
+      toolPolicies: { resource: TOOL_POLICY, select: ({ metadata }) => namespaceOf(metadata) },
+      clusterToolPolicies: { resource: CLUSTER_TOOL_POLICY, select: () => ({}) },
     },
-    sensors,
+    sensors: [sensors.listing, sensors.trouble, sensors.probe, sensors.definitions],
     conditions: CONDITIONS,
     records: SNAPSHOT_RECORDS,
     reconcile: (observed) => {
@@ -64,15 +87,30 @@ export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<
       // What ran before goes on: the mistake may be a moment's, and stopping the tool mends nothing.
       if (!acceptance.ok) return { do: 'hold', facts: refused(observed, acceptance.fact) };
       const { source, credentials, fact } = acceptance;
-      const children = toolChildren(parent, source, credentials, operator);
-      const seen = { observed, sensors, credentials, current: runsAs(observed, children) };
-      const { fact: snapshotFact, ...snapshot } = snapshotOf(seen, runsOf(parent, source, credentials));
+      const template = podTemplate(parent, source, credentials, operator);
+      const written = template.metadata.annotations[TEMPLATE_ANNOTATION] ?? '';
+      const seen = { observed, sensors, source, credentials, written, current: written === currentTemplate(observed) };
+      const decision = snapshotOf(seen);
+      const staged = stage({
+        observed,
+        operator,
+        template,
+        children: toolChildren(parent, source, credentials, operator),
+        decision,
+        snapshot: snapshotIn(observed),
+        given: givenListing(observed, sensors),
+      });
       return {
         do: 'converge',
-        children,
+        ...staged,
         facts: {
-          conditions: [fact, ...judged(seen, snapshotFact)],
-          status: { ...whatItIs(observed), ...listingOf(observed, sensors), ...snapshot, ...credentialsStatus(seen) },
+          conditions: [fact, ...judged(seen, decision.fact)],
+          status: {
+            ...whatItIs(observed),
+            ...listingOf(observed, sensors),
+            ...decision.record,
+            ...credentialsStatus(seen),
+          },
         },
       };
     },
@@ -81,18 +119,14 @@ export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<
 
 interface Seen {
   readonly observed: Observed<StoredTool>;
-  readonly sensors: Sensors;
+  readonly sensors: ToolSensors;
+  readonly source: Source;
   readonly credentials: Credentials;
-  /** The workload that is there has the template that should be. */
+  /** Hash of the template that is written now. */
+  readonly written: string;
+  /** The workload that is there has it. */
   readonly current: boolean;
 }
-
-function runsAs(observed: Observed<StoredTool>, children: readonly KubeObject[]): boolean {
-  const template = children.flatMap((child) => textAt(child, ...TEMPLATE_PATH) ?? [])[0];
-  return template !== undefined && template === currentTemplate(observed);
-}
-
-type Sensors = ReturnType<typeof toolSensors>;
 
 function namespaceOf({ namespace = '' }: { readonly namespace?: string }) {
   return { namespace };
@@ -110,33 +144,57 @@ function refused(observed: Observed<StoredTool>, accepted: Fact): Outcome['facts
 }
 
 /** Of the snapshot, as it is stored. */
-function records({ parent }: Observed<StoredTool>): Record<string, unknown> {
-  const known = { snapshot: readSnapshot(parent), pending: readPending(parent), replaced: readReplaced(parent) };
+function records(observed: Observed<StoredTool>): Record<string, unknown> {
+  const { parent } = observed;
+  const known = { snapshot: snapshotIn(observed), pending: readPending(parent), replaced: readReplaced(parent) };
   return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
 }
 
-function snapshotOf({ observed, sensors, current }: Seen, runs: string): SnapshotDecision {
-  const { parent } = observed;
+/**
+ * The record; where status was lost, the approved listing as it was kept beside the Tool. Of which version that was nobody knows any more,
+ * so what is written now is tried first. With neither, the next listing is a first one.
+ */
+function snapshotIn(observed: Observed<StoredTool>): Snapshot | undefined {
+  const recorded = readSnapshot(observed.parent);
+  if (recorded) return recorded;
+  const kept = approvedListing(storedOf(observed));
+  return kept && { ...kept, from: 'FirstListing' };
+}
+
+function snapshotOf(seen: Seen): SnapshotDecision {
+  const { observed, sensors, current, written } = seen;
+  const { parent, reads } = observed;
   const { listing } = answers(observed, sensors);
   const said = current && listing.state === 'ok' ? listing.value.listing : undefined;
+  const snapshot = snapshotIn(observed);
   return decideSnapshot({
     namespace: parent.metadata.namespace ?? '',
     tool: parent.metadata.name,
-    snapshot: readSnapshot(parent),
+    snapshot,
     pending: readPending(parent),
-    runs,
+    replaced: readReplaced(parent),
+    runs: runsOf(parent, seen.source, seen.credentials),
     listed: said && (hashesOf(said) ?? 'empty'),
-    approvalOf: () => undefined,
-    differenceOf: differenceByName,
+    probed: probedOf(observed, sensors, written),
+    formerRun: formerRun(observed, snapshot?.runs),
+    serves: workloadOf(observed) !== undefined,
+    approvalOf: (hash) => approvalOf(reads['approvals'] ?? [], parent.metadata.name, hash),
+    acceptsNew: acceptsNewVersions(reads['toolPolicies'] ?? [], reads['clusterToolPolicies'] ?? []),
+    differenceOf: differenceOf(storedOf(observed), givenListing(observed, sensors)),
   });
 }
 
-function answers(observed: Observed<StoredTool>, sensors: Sensors) {
-  const of = (name: string) => {
-    const sensor = sensors.find((candidate) => candidate.name === name);
-    return sensor ? answerOf(observed, sensor) : ({ state: 'none' } as const);
-  };
-  return { listing: of(LISTING), trouble: of(TROUBLE) };
+/** Something still runs another version than this. */
+function formerRun(observed: Observed<StoredTool>, runs: string | undefined): boolean {
+  const path = ['spec', 'template', 'metadata', 'annotations', RUNS_ANNOTATION];
+  return (
+    servingPods(observed).some((pod) => pod.runs !== runs) ||
+    workloadsOf(observed).some((workload) => textAt(workload, ...path) !== runs)
+  );
+}
+
+function answers(observed: Observed<StoredTool>, { listing, trouble }: ToolSensors) {
+  return { listing: answerOf(observed, listing), trouble: answerOf(observed, trouble) };
 }
 
 function judged({ observed, sensors, credentials, current }: Seen, snapshot: Fact): readonly Fact[] {
@@ -175,7 +233,7 @@ function credentialsStatus({ observed, sensors, credentials, current }: Seen): R
  * A new leader has asked nobody yet. What the last one saw of this very generation stands until a pod was asked, or every Tool would
  * be unready for a moment at each change of leader.
  */
-function stillHolds(observed: Observed<StoredTool>, fact: Fact, sensors: Sensors): boolean {
+function stillHolds(observed: Observed<StoredTool>, fact: Fact, sensors: ToolSensors): boolean {
   if (fact.status !== 'Unknown' || fact.type === 'Installed') return false;
   if (answers(observed, sensors).listing.state !== 'none' || !currentPods(observed).some(({ ready }) => ready))
     return false;
@@ -193,7 +251,7 @@ function formerVerdict(observed: Observed<StoredTool>, fact: Fact): Fact {
   };
 }
 
-function listingOf(observed: Observed<StoredTool>, sensors: Sensors): Record<string, unknown> {
+function listingOf(observed: Observed<StoredTool>, sensors: ToolSensors): Record<string, unknown> {
   const fact = listed(currentPods(observed), answers(observed, sensors).listing);
   const listing = stillHolds(observed, fact, sensors)
     ? at(observed.parent, 'status', 'listing')
