@@ -37,8 +37,8 @@ describe.for(KINDS)('[D03] $kind', (kind) => {
 
   test('[O04] kubectl shows what a person looks for first', () => {
     const names = kind.columns.filter(({ wide }) => !wide).map(({ name }) => name);
-    // A Stop is in force because it exists; a ToolCall has a phase.
-    const others: Record<string, string[]> = { Stop: ['Because'], ToolCall: ['Phase'] };
+    // A Stop is in force because it exists; a ToolCall has a phase; a ToolListing only is.
+    const others: Record<string, string[]> = { Stop: ['Because'], ToolCall: ['Phase'], ToolListing: ['Hash'] };
     const verdict = others[kind.kind] ?? ['Ready', 'Reason'];
     expect(names).toEqual(expect.arrayContaining([...verdict, 'Age']));
     expect(crd(kind)).toMatchObject({ spec: { names: { shortNames: [expect.any(String)], categories: ['oz0'] } } });

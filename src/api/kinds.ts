@@ -6,6 +6,7 @@ import { snapshotApproval } from './snapshotApproval.ts';
 import { stop } from './stop.ts';
 import { tool } from './tool.ts';
 import { toolCall } from './toolCall.ts';
+import { toolListing } from './toolListing.ts';
 import { clusterToolPolicy, toolPolicy } from './toolPolicy.ts';
 
 export const KINDS = [
@@ -18,4 +19,5 @@ export const KINDS = [
   snapshotApproval,
   stop,
   toolCall,
+  toolListing,
 ] as const;

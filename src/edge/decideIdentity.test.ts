@@ -55,6 +55,18 @@ test.each<[string, TokenFacts, PodFacts | undefined, string]>([
     { ...toolPod, labels: { 'oz0.ai/tool': 'mail' } },
     'label-differs',
   ],
+  [
+    'the pod in which a new version of it is tried',
+    toolToken,
+    { ...toolPod, labels: { 'oz0.ai/tool': 'search.probe' } },
+    'spiffe tool team/search/uid-1',
+  ],
+  [
+    '[case 79] that of another tool',
+    toolToken,
+    { ...toolPod, labels: { 'oz0.ai/tool': 'mail.probe' } },
+    'label-differs',
+  ],
   ['a part of ours without the label', gateway.token, { ...gateway.pod, labels: {} }, 'label-differs'],
   ['a gateway that is nowhere', gateway.token, { ...gateway.pod, node: undefined }, 'no-node'],
   [

@@ -1,6 +1,6 @@
 /** Who may get a certificate, and whose: the whole rule, pure. Names come from the API server's word alone. */
 import { formatIdentity, type Identity, parseIdentity } from '../domain/identity/identity.ts';
-import { LABEL_COMPONENT, LABEL_TOOL, TOOL_RESOURCE_PREFIX } from '../domain/naming.ts';
+import { LABEL_COMPONENT, LABEL_TOOL, probeLabel, TOOL_RESOURCE_PREFIX } from '../domain/naming.ts';
 
 /** What the token review says of the token. */
 export interface TokenFacts {
@@ -84,7 +84,9 @@ export function decideIdentity(
 function byAccount(account: string, pod: PodFacts, operatorNamespace: string): IdentityDecision {
   if (account.startsWith(TOOL_RESOURCE_PREFIX)) {
     const tool = account.slice(TOOL_RESOURCE_PREFIX.length);
-    if (pod.labels[LABEL_TOOL] !== tool) return refuse('label-differs');
+    // The pod in which a new version is tried speaks to the same egress, of the same hosts.
+    const label = pod.labels[LABEL_TOOL];
+    if (label !== tool && label !== probeLabel(tool)) return refuse('label-differs');
     return { kind: 'sign', identity: { kind: 'tool', namespace: pod.namespace, tool, podUid: pod.uid } };
   }
   if (pod.namespace !== operatorNamespace) return refuse('not-ours');

@@ -20,6 +20,7 @@ export const CLUSTER_TOOL_POLICY: Resource = {
   ...namespaced(API_GROUP_VERSION, 'ClusterToolPolicy', 'clustertoolpolicies'),
   namespaced: false,
 };
+export const TOOL_LISTING = namespaced(API_GROUP_VERSION, 'ToolListing', 'toollistings');
 export const STOP = namespaced(API_GROUP_VERSION, 'Stop', 'stops');
 
 export const NAMESPACE: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };

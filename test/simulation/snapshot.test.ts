@@ -6,12 +6,12 @@ import type { Status } from '../../src/engine/status.ts';
 import { recordsAt, textAt } from '../../src/reconcilers/live.ts';
 import {
   CLUSTER_TOOL_POLICY,
-  CONFIG_MAP,
   DAEMON_SET,
   DEPLOYMENT,
   POD,
   SNAPSHOT_APPROVAL,
   TOOL,
+  TOOL_LISTING,
   TOOL_POLICY,
 } from '../../src/reconcilers/resources.ts';
 import { aTool, OPERATOR } from '../../src/reconcilers/testing/objects.ts';
@@ -105,7 +105,7 @@ const verdict = (object: KubeObject | undefined, type: string) => {
 };
 const listings = (world: World) =>
   world.server
-    .list(resourceKey(CONFIG_MAP))
+    .list(resourceKey(TOOL_LISTING))
     .map(({ metadata }) => metadata.name)
     .filter((name) => name.startsWith('oz0t-'))
     .sort();
@@ -535,7 +535,7 @@ describe('a record that was lost', () => {
     await world.settle();
     process.kill();
     lose(world);
-    for (const name of listings(world)) world.server.delete(inAcme(CONFIG_MAP, name), 'backup');
+    for (const name of listings(world)) world.server.delete(inAcme(TOOL_LISTING, name), 'backup');
     lists[''] = NEXT;
     world.start();
     await world.settle();
@@ -550,9 +550,9 @@ describe('a record that was lost', () => {
     process.kill();
     lose(world);
     const [name = ''] = listings(world);
-    world.server.edit(inAcme(CONFIG_MAP, name), 'editor', (map) => ({
+    world.server.edit(inAcme(TOOL_LISTING, name), 'editor', (map) => ({
       ...map,
-      binaryData: { 'listing.json.gz': 'AAAA' },
+      spec: { ...(map['spec'] as object), data: 'AAAA' },
     }));
     world.start();
     await world.settle();

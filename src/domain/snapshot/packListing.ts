@@ -1,18 +1,18 @@
 /** A whole listing in as few bytes as it takes, in parts that an object of the API server can hold. Pure. */
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { LISTING_PART_MAX, LISTING_PARTS_MAX } from '../../api/toolListing.ts';
 import type { Definition, Definitions } from './difference.ts';
 import { snapshotListing } from './snapshotListing.ts';
 
-/** An object of the API server holds a megabyte, and these are written in base64. */
-const PART_BYTES = 700 * 1024;
-const PARTS_MAX = 3;
+/** In base64 a third longer. */
+const PART_BYTES = Math.floor((LISTING_PART_MAX / 4) * 3);
 const UNPACKED_MAX_BYTES = 8 * 1024 * 1024;
 
 /** Base64 of each part, in order; undefined for a listing that is too large to be kept. */
 export function packListing({ instructions, tools }: Definitions): readonly string[] | undefined {
   const packed = gzipSync(JSON.stringify({ ...(instructions === undefined ? {} : { instructions }), tools }));
   const count = Math.ceil(packed.length / PART_BYTES);
-  if (count > PARTS_MAX) return undefined;
+  if (count > LISTING_PARTS_MAX) return undefined;
   return Array.from({ length: count }, (_, part) =>
     packed.subarray(part * PART_BYTES, (part + 1) * PART_BYTES).toString('base64'),
   );

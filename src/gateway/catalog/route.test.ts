@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { judge } from '../../api/judge.ts';
+import { tool as toolKind } from '../../api/tool.ts';
+import { probeLabel } from '../../domain/naming.ts';
 import { createCatalog } from './catalog.ts';
 import { routesOfPod, routesOfSlice } from './route.ts';
 import type { CompiledTool } from './tool.ts';
@@ -21,6 +24,16 @@ describe('routes of pods', () => {
     ['without a node', { spec: { nodeName: undefined } }, 0],
   ])('%s', (_, change, count) => {
     expect(routesOfPod(pod(change))?.routes).toHaveLength(count);
+  });
+
+  test('a pod in which a new version is tried is of no tool that anybody could name', () => {
+    const { tool = '' } = routesOfPod(pod({ metadata: { labels: { 'oz0.ai/tool': probeLabel('search') } } })) ?? {};
+    expect(tool).toBe('search.probe');
+    const named = { apiVersion: 'oz0.ai/v1alpha1', kind: 'Tool', metadata: { name: tool }, spec: {} };
+    expect(judge(toolKind.schema, { ...named, spec: { image: { reference: 'a', command: ['a'] } } })).toMatchObject({
+      ok: false,
+      problems: [{ message: expect.stringContaining('single dashes') }],
+    });
   });
 
   test('a pod without the label is no tool’s', () => {

@@ -110,6 +110,7 @@ export function statusOf<P extends KubeObject>(reconciler: Reconciler<P>, raw: K
     before: raw['status'],
     facts,
     declared: reconciler.conditions,
+    marks: reconciler.marks ?? [],
     trouble: undefined,
     generation: raw.metadata.generation ?? 0,
     nowMs: 0,

@@ -4,13 +4,13 @@ import { LABEL_TOOL, PORT_TLS, probeLabel, toolResourceName } from '../../domain
 import type { KubeObject } from '../../engine/contract.ts';
 import { componentLabels, type Operator } from '../operator.ts';
 import {
-  CONFIG_MAP,
   DAEMON_SET,
   DEPLOYMENT,
   DISRUPTION_BUDGET,
   NETWORK_POLICY,
   SERVICE,
   SERVICE_ACCOUNT,
+  TOOL_LISTING,
 } from '../resources.ts';
 import type { Credentials } from './credentials.ts';
 import { type PodTemplate, podTemplate, toolLabels, toolSelector } from './pod.ts';
@@ -25,7 +25,7 @@ export const TOOL_OWNS = [
   DISRUPTION_BUDGET,
   DAEMON_SET,
   DEPLOYMENT,
-  CONFIG_MAP,
+  TOOL_LISTING,
 ];
 
 export function toolChildren(

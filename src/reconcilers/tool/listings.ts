@@ -1,5 +1,5 @@
 /**
- * Whole listings, for people and for the difference: in ConfigMaps of the Tool that never change, named by their content. What one says is
+ * Whole listings, for people and for the difference: objects of the Tool that never change, named by their content. What one says is
  * believed only where its hash is the one that was asked for.
  */
 
@@ -10,7 +10,7 @@ import { hashDigits } from '../../domain/snapshot/snapshotHash.ts';
 import { snapshotListing } from '../../domain/snapshot/snapshotListing.ts';
 import type { ChildRef, KubeObject } from '../../engine/contract.ts';
 import { textAt } from '../live.ts';
-import { CONFIG_MAP } from '../resources.ts';
+import { TOOL_LISTING } from '../resources.ts';
 import { toolLabels } from './pod.ts';
 import { type Hashes, hashesOf } from './snapshot.ts';
 import type { WrittenTool } from './tool.ts';
@@ -18,11 +18,10 @@ import type { WrittenTool } from './tool.ts';
 /** `snapshot`: what was approved. `pending`: what waits. One that is approved is written anew, so that no name says what is not so. */
 export type ListingRole = 'snapshot' | 'pending';
 
-const FILE = 'listing.json.gz';
 /** Of the hash, in names: enough that nobody finds two listings for one name. */
 const DIGITS = 40;
 
-export function listingMaps(
+export function listingObjects(
   tool: WrittenTool,
   role: ListingRole,
   hash: string,
@@ -30,11 +29,10 @@ export function listingMaps(
 ): readonly KubeObject[] {
   const { name, namespace = '' } = tool.metadata;
   return parts.map((part, index) => ({
-    apiVersion: CONFIG_MAP.apiVersion,
-    kind: CONFIG_MAP.kind,
+    apiVersion: TOOL_LISTING.apiVersion,
+    kind: TOOL_LISTING.kind,
     metadata: { name: nameOf(name, role, hash, index, parts.length), namespace, labels: toolLabels(tool) },
-    immutable: true,
-    binaryData: { [FILE]: part },
+    spec: { tool: name, hash, part: index + 1, parts: parts.length, data: part },
   }));
 }
 
@@ -49,20 +47,20 @@ export interface StoredListing {
   readonly role: ListingRole;
   /** The first 40 digits of its hash. */
   readonly digits: string;
-  readonly maps: readonly KubeObject[];
+  readonly objects: readonly KubeObject[];
 }
 
-export function storedListings(maps: readonly KubeObject[]): readonly StoredListing[] {
-  const groups = new Map<string, { role: ListingRole; digits: string; count: number; maps: KubeObject[] }>();
-  for (const map of [...maps].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
-    const [, role, digits = '', , count] = NAME.exec(map.metadata.name) ?? [];
-    if (role === undefined || map.metadata.deletionTimestamp !== undefined) continue;
+export function storedListings(all: readonly KubeObject[]): readonly StoredListing[] {
+  const groups = new Map<string, { role: ListingRole; digits: string; count: number; objects: KubeObject[] }>();
+  for (const object of [...all].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
+    const [, role, digits = '', , count] = NAME.exec(object.metadata.name) ?? [];
+    if (role === undefined || object.metadata.deletionTimestamp !== undefined) continue;
     const key = `${role}-${digits}-${count}`;
-    const group = groups.get(key) ?? { role: role as ListingRole, digits, count: Number(count), maps: [] };
+    const group = groups.get(key) ?? { role: role as ListingRole, digits, count: Number(count), objects: [] };
     groups.set(key, group);
-    group.maps.push(map);
+    group.objects.push(object);
   }
-  return [...groups.values()].filter(({ count, maps: parts }) => parts.length === count);
+  return [...groups.values()].filter(({ count, objects }) => objects.length === count);
 }
 
 export function findListing(
@@ -74,12 +72,12 @@ export function findListing(
   return stored.find((listing) => listing.digits === digits && (role === undefined || listing.role === role));
 }
 
-export function partsOf({ maps }: StoredListing): readonly string[] {
-  return maps.map((map) => textAt(map, 'binaryData', FILE) ?? '');
+export function partsOf({ objects }: StoredListing): readonly string[] {
+  return objects.map((object) => textAt(object, 'spec', 'data') ?? '');
 }
 
-export function refsOf({ maps }: StoredListing): readonly ChildRef[] {
-  return maps.map(({ apiVersion, kind, metadata: { name, namespace } }) => ({
+export function refsOf({ objects }: StoredListing): readonly ChildRef[] {
+  return objects.map(({ apiVersion, kind, metadata: { name, namespace } }) => ({
     apiVersion,
     kind,
     name,
@@ -92,7 +90,8 @@ export function refsOf({ maps }: StoredListing): readonly ChildRef[] {
  * by a status that is no more.
  */
 export function approvedListing(stored: readonly StoredListing[]): Hashes | undefined {
-  const born = ({ maps }: StoredListing) => `${maps[0]?.metadata.creationTimestamp ?? ''} ${maps[0]?.metadata.name}`;
+  const born = ({ objects }: StoredListing) =>
+    `${objects[0]?.metadata.creationTimestamp ?? ''} ${objects[0]?.metadata.name}`;
   const oldestFirst = stored.filter(({ role }) => role === 'snapshot').sort((a, b) => (born(a) < born(b) ? -1 : 1));
   for (const listing of oldestFirst) {
     const hashes = hashesIn(listing);

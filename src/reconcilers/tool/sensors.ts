@@ -9,7 +9,7 @@ import { packListing, readListing } from '../../domain/snapshot/packListing.ts';
 import { hashDigits, writtenHash } from '../../domain/snapshot/snapshotHash.ts';
 import { type KubeObject, type Observed, resourceKey, type Sensed, type Sensor } from '../../engine/contract.ts';
 import { textAt } from '../live.ts';
-import { CONFIG_MAP, DAEMON_SET, DEPLOYMENT } from '../resources.ts';
+import { DAEMON_SET, DEPLOYMENT, TOOL_LISTING } from '../resources.ts';
 import { findListing, type StoredListing, storedListings } from './listings.ts';
 import { TEMPLATE_ANNOTATION } from './pod.ts';
 import { readPod, type ToolPod } from './pods.ts';
@@ -147,7 +147,7 @@ function definitionsWanted(observed: Observed<StoredTool>, probe: ToolSensor, li
 }
 
 export function storedOf({ children }: Observed<StoredTool>): readonly StoredListing[] {
-  return storedListings(children[resourceKey(CONFIG_MAP)] ?? []);
+  return storedListings(children[resourceKey(TOOL_LISTING)] ?? []);
 }
 
 /** The workloads that serve: of the kind that is written now first, of the other while that one still runs. */

@@ -7,7 +7,7 @@ import { DAEMON_SET, DEPLOYMENT, DISRUPTION_BUDGET, SERVICE } from '../resources
 import { toolWalls } from './children.ts';
 import type { SnapshotDecision } from './decideSnapshot.ts';
 import { rolloutOf } from './installed.ts';
-import { findListing, type ListingRole, listingMaps, partsOf, refsOf } from './listings.ts';
+import { findListing, type ListingRole, listingObjects, partsOf, refsOf } from './listings.ts';
 import type { PodTemplate } from './pod.ts';
 import { probeDeployment } from './probe.ts';
 import { type givenListing, probeOf, storedOf, templateOf, workloadsOf } from './sensors.ts';
@@ -80,9 +80,9 @@ function keptListings({ observed, snapshot, given }: StageInput): Staged {
     const kept = findListing(stored, hash, role);
     const other = findListing(stored, hash);
     if (kept) keep.push(...refsOf(kept));
-    else if (other) children.push(...listingMaps(parent, role, hash, partsOf(other)));
+    else if (other) children.push(...listingObjects(parent, role, hash, partsOf(other)));
     else if (given.state === 'given' && given.listing.hash === hash) {
-      children.push(...listingMaps(parent, role, hash, given.listing.parts ?? []));
+      children.push(...listingObjects(parent, role, hash, given.listing.parts ?? []));
     }
   }
   return { children, keep };
