@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ToolCall } from '../mcp/handler.ts';
 import { callHop, type HopOutcome, type LostReason, type NotStartedReason } from '../mcp/hop.ts';
+import { INTERNAL_ERROR } from '../mcp/wire/errorCode.ts';
 import type { JsonObject, RpcError } from '../mcp/wire/jsonrpc.ts';
 import { META_DEFINITION } from '../mcp/wire/meta.ts';
 import type { Route } from './catalog/route.ts';
@@ -116,6 +117,8 @@ function describe(outcome: HopOutcome): AttemptOutcome {
       return { kind: 'not-started', reason: outcome.reason, problem: outcome.message };
     case 'not-sent':
       return { kind: 'not-started', reason: 'unreachable', problem: outcome.problem };
+    case 'stopped':
+      return { kind: 'error', error: { code: INTERNAL_ERROR, message: outcome.problem } };
     case 'lost':
       return { kind: 'unknown', reason: outcome.reason, problem: outcome.problem };
     case 'cancelled':

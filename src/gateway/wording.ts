@@ -15,6 +15,13 @@ const NOT_STARTED: Readonly<Record<NotStarted, string>> = {
   draining: 'The tool is being replaced. The call was not made; try again in a moment.',
   down: 'The tool is down. The call was not made.',
   'not-ready': 'The tool is not ready. The call was not made; try again in a moment.',
+  'definition-changed':
+    'The definition of this function has just changed. The call was not made; list the functions again before calling it.',
+  'grant-expired': 'The call did not reach the tool in time. The call was not made; try again in a moment.',
+  fenced: 'The call was given up before it reached the tool. The call was not made.',
+  journal: 'The tool cannot write down calls now. The call was not made; try again later.',
+  'other-node':
+    'This tool runs calls only on the node of the agent that makes them, and this is another node. The call was not made.',
   'not-listed': 'The tool has not said yet what it offers. The call was not made; try again in a moment.',
   'no-snapshot':
     'What the tool offers was not recorded yet, so it cannot be compared. The call was not made; try again in a moment.',
@@ -46,6 +53,8 @@ const UNKNOWN: Readonly<Record<LostReason, string>> = {
   timeout: 'it ran longer than it may and was stopped',
   'process-ended': "the tool's process ended while it ran",
   connection: 'the connection broke while it ran',
+  cancelled: 'it was cancelled while it ran',
+  forgotten: 'the tool keeps no record of it any more',
   unreadable: 'its answer cannot be read',
   'too-large': 'its answer is larger than may be passed on',
 };

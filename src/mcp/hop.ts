@@ -53,8 +53,20 @@ export interface Hop {
   readonly client: { readonly name: string; readonly version: string };
 }
 
-export type NotStartedReason = 'draining' | 'busy' | 'down' | 'not-ready';
-export type LostReason = 'timeout' | 'process-ended' | 'connection' | 'unreadable' | 'too-large';
+const NOT_STARTED_REASONS = [
+  'draining',
+  'busy',
+  'down',
+  'not-ready',
+  'definition-changed',
+  'grant-expired',
+  'fenced',
+  'journal',
+  'other-node',
+] as const;
+export type NotStartedReason = (typeof NOT_STARTED_REASONS)[number];
+const LOST_REASONS = ['timeout', 'process-ended', 'connection', 'cancelled', 'forgotten'] as const;
+export type LostReason = (typeof LOST_REASONS)[number] | 'unreadable' | 'too-large';
 
 export type HopOutcome =
   | { readonly kind: 'result'; readonly result: JsonObject }
@@ -66,6 +78,8 @@ export type HopOutcome =
   | { readonly kind: 'not-sent'; readonly problem: string }
   /** Bytes left and no readable answer came: whether it acted is not known. */
   | { readonly kind: 'lost'; readonly reason: LostReason; readonly problem: string }
+  /** It was ended by a stop, which whoever stopped it knows. */
+  | { readonly kind: 'stopped'; readonly problem: string }
   /** The caller's signal ended it; `sent` says whether bytes had left. */
   | { readonly kind: 'cancelled'; readonly sent: boolean };
 
@@ -233,14 +247,14 @@ function readAnswer(message: ReturnType<typeof readMessage>, id: RequestId): Hop
   return readError(message.error);
 }
 
-const NOT_STARTED: ReadonlySet<string> = new Set<NotStartedReason>(['draining', 'busy', 'down', 'not-ready']);
-const LOST: ReadonlySet<string> = new Set<LostReason>(['timeout', 'process-ended', 'connection']);
+const NOT_STARTED: ReadonlySet<string> = new Set(NOT_STARTED_REASONS);
+const LOST: ReadonlySet<string> = new Set(LOST_REASONS);
 
-function isNotStarted(reason: unknown): reason is NotStartedReason {
+export function isNotStarted(reason: unknown): reason is NotStartedReason {
   return typeof reason === 'string' && NOT_STARTED.has(reason);
 }
 
-function isLost(reason: unknown): reason is LostReason {
+export function isLost(reason: unknown): reason is LostReason {
   return typeof reason === 'string' && LOST.has(reason);
 }
 
@@ -251,6 +265,7 @@ function readError(error: RpcError): HopOutcome {
   if (outcome === 'not-started' && isNotStarted(reason)) {
     return { kind: 'not-started', reason, message: error.message };
   }
+  if (outcome === 'stopped') return { kind: 'stopped', problem: error.message };
   if (outcome === 'unknown') {
     return { kind: 'lost', reason: isLost(reason) ? reason : 'connection', problem: error.message };
   }

@@ -31,6 +31,8 @@ export interface RemoteRequest extends StreamReading {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number;
+  /** Milliseconds since 1970; nothing is sent later. */
+  readonly sendBy?: number;
   readonly onHeader?: (header: (name: string) => string | undefined) => void;
 }
 
@@ -52,6 +54,7 @@ export async function sendRequest(server: RemoteServer, request: RemoteRequest):
       body: encodeRequest(request.id, request.method, request.params),
       signal: request.signal,
       ...(request.timeoutMs === undefined ? {} : { timeoutMs: request.timeoutMs }),
+      ...(request.sendBy === undefined ? {} : { sendBy: request.sendBy }),
     },
     {
       head(head) {

@@ -22,6 +22,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** From now to the end of the answer. Unset: as long as both sides live. */
   readonly timeoutMs?: number;
+  /** Milliseconds since 1970; nothing is sent later. */
+  readonly sendBy?: number;
 }
 
 export interface HttpHead {
@@ -124,7 +126,11 @@ export function runExchange(server: RemoteServer, request: HttpRequest, reader: 
       settle({ kind: 'not-sent', cause: new Error('the connection was closed') });
       return;
     }
-    const { body } = request;
+    const { body, sendBy } = request;
+    if (sendBy !== undefined && Date.now() > sendBy) {
+      settle({ kind: 'not-sent', cause: new Error('the server was reached too late') });
+      return;
+    }
     try {
       outgoing = httpRequest({
         method: request.method,
