@@ -1,6 +1,6 @@
 /** Plaintext health for the kubelet: started (the tool may be), ready (calls are served), alive. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 
 export interface HealthOptions {
   readonly host?: string;
@@ -14,6 +14,10 @@ export interface HealthServer {
   readonly port: number;
   readonly close: () => Promise<void>;
 }
+
+/** The rest is for the kubelet, whatever the tool beside this process does. */
+const MAX_CONNECTIONS = 32;
+const MAX_OWN_CONNECTIONS = 8;
 
 export async function startHealth(options: HealthOptions): Promise<HealthServer> {
   const checks: Readonly<Record<string, () => string | undefined>> = {
@@ -29,7 +33,14 @@ export async function startHealth(options: HealthOptions): Promise<HealthServer>
   });
   server.headersTimeout = 5_000;
   server.requestTimeout = 5_000;
-  server.maxConnections = 32;
+  server.maxConnections = MAX_CONNECTIONS;
+  let own = 0;
+  server.on('connection', (socket) => {
+    if (!isOwn(socket)) return;
+    own++;
+    socket.once('close', () => own--);
+    if (own > MAX_OWN_CONNECTIONS) socket.destroy();
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host: options.host, port: options.port }, resolve);
@@ -42,4 +53,9 @@ export async function startHealth(options: HealthOptions): Promise<HealthServer>
       await closed;
     },
   };
+}
+
+/** From this very pod: the kubelet is elsewhere. */
+function isOwn({ remoteAddress, localAddress }: Socket): boolean {
+  return remoteAddress === undefined || remoteAddress === localAddress || /^(::ffff:)?127\.|^::1$/.test(remoteAddress);
 }

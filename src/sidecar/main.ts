@@ -14,11 +14,14 @@ const log = createLog();
 try {
   const config = readSettings(process.env['OZ0_SIDECAR']);
   const longestCloseMs = LONGEST_CLOSE_MS + (config.remote === undefined ? 0 : config.timeoutMs);
+  const node = process.env['OZ0_NODE'];
   const sidecar = await startSidecar({
     config,
+    ...(node === undefined || node === '' ? {} : { node }),
     log,
     trustFolder: '/oz0/trust',
     tokenFile: '/oz0/identity/token',
+    journalFolder: '/oz0/journal',
     socketPath: '/oz0/run/launcher.sock',
     tlsPort: PORT_TLS,
     healthPort: PORT_HEALTH,

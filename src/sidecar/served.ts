@@ -6,13 +6,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { SecretProblem, SidecarConfig, SidecarStatus } from '../domain/config/sidecar.ts';
 import type { OpenTunnel } from '../net/egressTunnel.ts';
+import type { ServedTool } from './answers.ts';
 import type { Launcher } from './launcherSocket.ts';
 import type { Log } from './log.ts';
 import { openSecretFiles } from './proxy/secretFiles.ts';
 import { type CredentialProxy, startCredentialProxy } from './proxy/startCredentialProxy.ts';
 import { createHeaders } from './remote/fillHeaders.ts';
 import { startRemote } from './remote/remoteTool.ts';
-import type { ServedTool } from './toolHandler.ts';
 import { createToolProcess, NO_OUTFIT, TIMING, type ToolTiming } from './toolProcess.ts';
 
 export interface Served extends ServedTool {

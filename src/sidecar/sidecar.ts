@@ -13,9 +13,13 @@ import { type IdentityHolder, startIdentity } from '../net/identity.ts';
 import { identityRequest } from '../net/identityRequest.ts';
 import { NoIdentityError } from '../net/noIdentity.ts';
 import { startTlsServer } from '../net/tlsServer.ts';
+import { createCalls } from './calls.ts';
 import { type HealthServer, startHealth } from './healthServer.ts';
+import { folderDisk } from './journal/disk.ts';
+import { openJournal } from './journal/journal.ts';
 import { listenForLauncher } from './launcherSocket.ts';
 import type { Log } from './log.ts';
+import { answerListing, answerQuestion, refuseNode } from './requests.ts';
 import { kernelWalls, type SandboxState, type SandboxTiming, watchSandbox } from './sandbox.ts';
 import { startServed } from './served.ts';
 import { createToolHandler } from './toolHandler.ts';
@@ -30,6 +34,10 @@ export interface SidecarOptions {
   readonly socketPath: string;
   /** Where the kubelet mounts the tool's secrets. */
   readonly secretsFolder?: string;
+  /** Of this container alone; outlives it. */
+  readonly journalFolder: string;
+  /** The node whose gateway alone may call; unset: any gateway may. */
+  readonly node?: string;
   /** Of the tool's way out, on loopback; unset: the usual one. */
   readonly proxyPort?: number;
   /** Unset: all addresses. */
@@ -72,12 +80,14 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     ...(options.proxyPort === undefined ? {} : { proxyPort: options.proxyPort }),
     ...(options.toolTiming === undefined ? {} : { toolTiming: options.toolTiming }),
   });
+  const journal = await openJournal({ disk: folderDisk(options.journalFolder), log });
+  const calls = createCalls(tool, journal);
   let sandbox: SandboxState = { kind: 'unproved', problem: 'the sandbox is not proved yet' };
   let identity: IdentityHolder | undefined;
 
   const peers = new WeakMap<IncomingMessage, Identity>();
   const endpoint = createMcpEndpoint<Identity>({
-    handler: createToolHandler(config.tool, tool),
+    handler: createToolHandler(config.tool, tool, calls),
     // Who may come in at all was decided before; see `handle`.
     admit: (request) => {
       const peer = peers.get(request);
@@ -125,14 +135,21 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     if (peer === undefined || (peer.kind !== 'gateway' && peer.kind !== 'controller')) {
       log('warn', 'peer refused', { peer: peer?.kind ?? 'none' });
       response.writeHead(403, { connection: 'close', 'content-length': 0 }).end();
-    } else if (path === '/mcp') {
-      peers.set(request, peer);
-      endpoint.handle(request, response);
     } else if (path === '/status' && request.method === 'GET') {
       const body = JSON.stringify(status());
       response
         .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
         .end(body);
+    } else if (peer.kind === 'gateway' && options.node !== undefined && peer.node !== options.node) {
+      log('warn', 'gateway of another node refused', { node: peer.node });
+      refuseNode(response);
+    } else if (path === '/mcp') {
+      peers.set(request, peer);
+      endpoint.handle(request, response);
+    } else if (path === '/calls' && request.method === 'POST' && peer.kind === 'gateway') {
+      void answerQuestion(request, response, calls);
+    } else if (path === '/listing' && request.method === 'GET' && peer.kind === 'controller') {
+      answerListing(response, tool.listing());
     } else {
       response.writeHead(404, { connection: 'close', 'content-length': 0 }).end();
     }
@@ -223,6 +240,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       identity?.close();
       endpoint.close();
       await socket?.close();
+      await journal.close();
       await health.close();
     },
   };

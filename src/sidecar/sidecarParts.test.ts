@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { answerOf } from './answers.ts';
 import { decideCall } from './decideCall.ts';
 import { createNoiseGate } from './noiseGate.ts';
 import { type SandboxState, watchSandbox } from './sandbox.ts';
 import { readSettings } from './settings.ts';
 import { createStderrTail } from './stderrTail.ts';
-import { answerOf } from './toolHandler.ts';
 import { startOrder } from './toolProcess.ts';
 import { parseAddress } from './trustFolder.ts';
 
@@ -60,11 +60,15 @@ test.each<[string, Partial<Parameters<typeof decideCall>[0]>, string]>([
   ['condemned', { condemned: true, running: 2 }, 'not-ready'],
   ['down', { process: 'down' }, 'down'],
   ['the pod ends', { refusing: true, process: 'down' }, 'draining'],
+  ['the grant ran out', { expired: true, process: 'down' }, 'grant-expired'],
+  ['another definition', { otherDefinition: true, running: 2 }, 'definition-changed'],
 ])('[R09] a call: %s', (_name, state, expected) => {
   const decision = decideCall({
     refusing: false,
+    expired: false,
     process: 'ready',
     condemned: false,
+    otherDefinition: false,
     running: 1,
     concurrency: 2,
     ...state,

@@ -5,13 +5,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SidecarConfig, SidecarStatus } from '../domain/config/sidecar.ts';
 import type { Snapshot } from '../domain/snapshot/snapshotListing.ts';
-import type { ToolCall } from '../mcp/handler.ts';
 import { createStdioClient, type StdioClient, type StdioOutcome } from '../mcp/stdio.ts';
-import { passableMeta } from '../mcp/wire/meta.ts';
+import type { JsonObject } from '../mcp/wire/jsonrpc.ts';
 import { type CallRefusal, decideCall } from './decideCall.ts';
 import type { Launcher, StartOrder, ToolExit } from './launcherSocket.ts';
 import type { Log } from './log.ts';
 import { createNoiseGate } from './noiseGate.ts';
+import { hasOtherDefinition, isExpired, type SidecarCall, toolMeta } from './sidecarCall.ts';
 import { createStderrTail } from './stderrTail.ts';
 import { listFunctions, openToolSession, type ToolSession } from './toolSession.ts';
 
@@ -56,7 +56,9 @@ export type CallOutcome =
   | { readonly kind: 'call-too-large' };
 
 export interface ToolProcess {
-  readonly call: (call: ToolCall) => Promise<CallOutcome>;
+  /** Why a call would be refused now, before anything of it is done. */
+  readonly refusal: (call: SidecarCall) => CallOutcome | undefined;
+  readonly call: (call: SidecarCall) => Promise<CallOutcome>;
   readonly listing: () => Snapshot | undefined;
   /** Calls back when the listing's hash changed, or the listing came or went. */
   readonly onListing: (listener: () => void) => () => void;
@@ -283,11 +285,12 @@ export function createToolProcess(
     if (current.client.awaited() === 0) halt(current, timing.stopMs);
   }
 
-  async function call(asked: ToolCall): Promise<CallOutcome> {
+  function prepare(asked: SidecarCall): { current: Life; params: JsonObject } | CallOutcome {
     const current = life;
     const { session, snapshot } = current ?? {};
     const decision = decideCall({
       refusing,
+      expired: isExpired(asked, Date.now()),
       process:
         session !== undefined
           ? 'ready'
@@ -295,14 +298,22 @@ export function createToolProcess(
             ? 'down'
             : 'starting',
       condemned: current?.condemned ?? false,
+      otherDefinition: hasOtherDefinition(asked, snapshot),
       running: current?.client.running() ?? 0,
       concurrency: config.concurrency,
     });
     if (decision.kind === 'refuse') return { kind: 'refused', reason: decision.reason };
     if (current === undefined || session === undefined) return { kind: 'refused', reason: 'down' };
     if (!snapshot?.functions.some((each) => each.name === asked.name)) return { kind: 'no-such-function' };
-    const params = session.params({ name: asked.name, arguments: asked.arguments }, passableMeta(asked.meta));
+    const params = session.params({ name: asked.name, arguments: asked.arguments }, toolMeta(asked));
     if (Buffer.byteLength(JSON.stringify(params)) > config.maxMessageBytes) return { kind: 'call-too-large' };
+    return { current, params };
+  }
+
+  async function call(asked: SidecarCall): Promise<CallOutcome> {
+    const prepared = prepare(asked);
+    if ('kind' in prepared) return prepared;
+    const { current, params } = prepared;
     const outcome = await current.client.request({
       method: 'tools/call',
       params,
@@ -337,6 +348,10 @@ export function createToolProcess(
 
   const running = run();
   return {
+    refusal(asked) {
+      const prepared = prepare(asked);
+      return 'kind' in prepared ? prepared : undefined;
+    },
     call,
     listing: () => (life?.session === undefined ? undefined : life.snapshot),
     onListing(listener) {

@@ -103,8 +103,8 @@ async function measure(
   config: Partial<SidecarConfig>,
 ): Promise<Record<string, string>[]> {
   const pod = mkdtempSync(join(folder, 'pod-'));
-  const [trustFolder, secretsFolder] = [join(pod, 'trust'), join(pod, 'secrets')];
-  for (const each of [trustFolder, secretsFolder]) mkdirSync(each);
+  const [trustFolder, secretsFolder, journalFolder] = [join(pod, 'trust'), join(pod, 'secrets'), join(pod, 'journal')];
+  for (const each of [trustFolder, secretsFolder, journalFolder]) mkdirSync(each);
   const address = `127.0.0.1:${egress.port}`;
   for (const [file, text] of [
     ['trust/ca.crt', readFileSync(trustFile, 'utf8')],
@@ -132,6 +132,7 @@ async function measure(
     },
     trustFolder,
     secretsFolder,
+    journalFolder,
     tokenFile: join(pod, 'token'),
     socketPath,
     proxyPort: 0,

@@ -9,6 +9,7 @@ import { functionKind } from './functionKind.ts';
 
 export interface Snapshot {
   readonly hash: string;
+  readonly instructions?: string;
   /** In order of name. */
   readonly functions: readonly ListedFunction[];
   /** The definitions of these functions, in the same order. */
@@ -55,6 +56,7 @@ export function snapshotListing(listed: readonly unknown[], instructions?: strin
   const about = instructions === undefined ? '' : sha256(instructions);
   return {
     hash: sha256([FORM, about, ...lines].join('\n')),
+    ...(instructions === undefined ? {} : { instructions }),
     functions,
     tools: sorted.map(([, { tool }]) => tool),
     heldBack,

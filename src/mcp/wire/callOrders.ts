@@ -1,6 +1,6 @@
 /** What a gateway tells a sidecar with a call, in `_meta` under keys of ours. What does not parse is refused. Pure. */
 import { isObject, type JsonObject } from './jsonrpc.ts';
-import { META_CALL, META_DEFINITION, META_IDEMPOTENCY_KEY } from './meta.ts';
+import { META_AI_LABEL, META_CALL, META_DEFINITION, META_IDEMPOTENCY_KEY } from './meta.ts';
 
 /** One attempt of one call. */
 export interface CallKey {
@@ -20,12 +20,14 @@ export interface CallGrant extends CallKey {
 export interface CallOrders {
   readonly definition?: string;
   readonly grant?: CallGrant;
-  readonly idempotencyKey?: string;
+  /** What the tool is told of it under keys of ours. */
+  readonly told: JsonObject;
 }
 
 const ID = /^[\x21-\x7e]{1,128}$/;
 const HASH = /^[0-9a-f]{64}$/;
 const KEY = /^[\x20-\x7e]{1,256}$/;
+const MAX_LABEL_CHARS = 1_024;
 const MAX_ATTEMPT = 1_000_000;
 
 /** The key in an object of the wire, or undefined where it has none. */
@@ -50,6 +52,9 @@ export function readCallOrders(
   const idempotencyKey = meta[META_IDEMPOTENCY_KEY];
   if (idempotencyKey !== undefined && (typeof idempotencyKey !== 'string' || !KEY.test(idempotencyKey)))
     return { ok: false, problem: `${META_IDEMPOTENCY_KEY} must be 1 to 256 characters of ASCII` };
+  const label = meta[META_AI_LABEL];
+  if (label !== undefined && (typeof label !== 'string' || label.length > MAX_LABEL_CHARS))
+    return { ok: false, problem: `${META_AI_LABEL} must be a string of at most ${MAX_LABEL_CHARS} characters` };
   const grant = meta[META_CALL] === undefined ? undefined : readGrant(meta[META_CALL]);
   if (meta[META_CALL] !== undefined && grant === undefined)
     return { ok: false, problem: `${META_CALL} needs id, attempt, notAfter and recorded` };
@@ -58,7 +63,10 @@ export function readCallOrders(
     orders: {
       ...(definition === undefined ? {} : { definition }),
       ...(grant === undefined ? {} : { grant }),
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      told: {
+        ...(idempotencyKey === undefined ? {} : { [META_IDEMPOTENCY_KEY]: idempotencyKey }),
+        ...(label === undefined ? {} : { [META_AI_LABEL]: label }),
+      },
     },
   };
 }

@@ -17,11 +17,9 @@ const OWN_PREFIX = 'ai.oz0/';
 export const META_OUTCOME = `${OWN_PREFIX}outcome`;
 /** Why, beside an outcome: a word of a closed set. */
 export const META_REASON = `${OWN_PREFIX}reason`;
-/** To a sidecar: hex hash of the definition of the function that was decided on. */
-export const META_DEFINITION = `${OWN_PREFIX}definition`;
 /** To a sidecar: which attempt of which call this is, and until when it may start; see `callOrders.ts`. */
 export const META_CALL = `${OWN_PREFIX}call`;
-/** To the tool itself, the one key of ours that goes on: calls with the same key are one. */
+/** On a call, to the tool itself: calls with the same key are one. */
 export const META_IDEMPOTENCY_KEY = `${OWN_PREFIX}idempotency-key`;
 /** On a listing: granted tools that could not be listed now. */
 export const META_MISSING = `${OWN_PREFIX}missing`;

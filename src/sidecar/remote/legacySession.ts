@@ -89,6 +89,7 @@ export async function openLegacySession(
       headers: { ...asked.headers, ...using.headers },
       signal: asked.signal,
       timeoutMs: timeLeftMs,
+      ...(asked.sendBy === undefined ? {} : { sendBy: asked.sendBy }),
       onId(id) {
         sentId = id;
       },

@@ -25,13 +25,14 @@ export function modernSession(wire: RemoteWire, discovered: JsonObject, onListCh
     server: { ...nameOf(info), protocolVersion: MODERN_VERSION },
     ...(typeof instructions === 'string' ? { instructions } : {}),
     tellsChanges: tellsToolChanges(discovered['capabilities']),
-    request: ({ method, params, meta: more, headers, signal, timeoutMs, onProgress }) =>
+    request: ({ method, params, meta: more, headers, signal, timeoutMs, sendBy, onProgress }) =>
       wire.request({
         method,
         params: (id) => modernParams(params, metaWithToken(more, id, onProgress !== undefined)),
         headers: { ...headers, ...modernHeaders(method, params) },
         signal,
         timeoutMs,
+        ...(sendBy === undefined ? {} : { sendBy }),
         onNotification: toldProgress(onProgress, onListChanged),
       }),
     async listen(signal, onReady) {

@@ -11,6 +11,8 @@ export interface SessionRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
+  /** Milliseconds since 1970; nothing is sent later. */
+  readonly sendBy?: number;
   readonly onProgress?: (progress: Progress) => void;
 }
 

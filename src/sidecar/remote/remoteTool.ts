@@ -5,11 +5,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SidecarConfig, SidecarStatus } from '../../domain/config/sidecar.ts';
 import type { Snapshot } from '../../domain/snapshot/snapshotListing.ts';
-import type { ToolCall } from '../../mcp/handler.ts';
 import type { RemoteOutcome } from '../../mcp/streamableHttpOutcome.ts';
 import { encodeHeaderValue } from '../../mcp/wire/header.ts';
 import { isObject, type JsonObject } from '../../mcp/wire/jsonrpc.ts';
-import { passableMeta } from '../../mcp/wire/meta.ts';
 import { scanParamHeaders } from '../../mcp/wire/paramHeader.ts';
 import type { OpenTunnel } from '../../net/egressTunnel.ts';
 import { originTrust } from '../../net/originTls.ts';
@@ -17,6 +15,7 @@ import { decideCall } from '../decideCall.ts';
 import { listAll } from '../listAll.ts';
 import type { Log } from '../log.ts';
 import { createNoiseGate } from '../noiseGate.ts';
+import { hasOtherDefinition, isExpired, type SidecarCall, toolMeta } from '../sidecarCall.ts';
 import { escapeControls } from '../stderrTail.ts';
 import type { CallOutcome } from '../toolProcess.ts';
 import type { Opened } from '../toolSession.ts';
@@ -84,7 +83,9 @@ export interface RemoteOptions {
 }
 
 export interface RemoteTool {
-  readonly call: (call: ToolCall) => Promise<RemoteCallOutcome>;
+  /** Why a call would be refused now, before anything of it is done. */
+  readonly refusal: (call: SidecarCall) => RemoteCallOutcome | undefined;
+  readonly call: (call: SidecarCall) => Promise<RemoteCallOutcome>;
   readonly listing: () => Snapshot | undefined;
   /** Calls back when the listing's hash changed, or the listing came or went. */
   readonly onListing: (listener: () => void) => () => void;
@@ -348,12 +349,16 @@ export function startRemote(options: RemoteOptions): RemoteTool {
     if (walls.holds) await last.session.close();
   }
 
-  async function call(asked: ToolCall): Promise<RemoteCallOutcome> {
+  function prepare(
+    asked: SidecarCall,
+  ): { current: Life; definition: JsonObject; params: JsonObject; meta: JsonObject } | RemoteCallOutcome {
     const current = life;
     const decision = decideCall({
       refusing,
+      expired: isExpired(asked, Date.now()),
       process: !walls.holds ? 'down' : current !== undefined ? 'ready' : waitingBackoff ? 'down' : 'starting',
       condemned: false,
+      otherDefinition: hasOtherDefinition(asked, current?.snapshot),
       running,
       concurrency: config.concurrency,
     });
@@ -365,8 +370,15 @@ export function startRemote(options: RemoteOptions): RemoteTool {
     const definition = current.snapshot.tools.find((each) => each['name'] === asked.name);
     if (definition === undefined) return { kind: 'no-such-function' };
     const params = { name: asked.name, arguments: asked.arguments };
-    const meta = passableMeta(asked.meta);
+    const meta = toolMeta(asked);
     if (Buffer.byteLength(JSON.stringify([params, meta])) > config.maxMessageBytes) return { kind: 'call-too-large' };
+    return { current, definition, params, meta };
+  }
+
+  async function call(asked: SidecarCall): Promise<RemoteCallOutcome> {
+    const prepared = prepare(asked);
+    if ('kind' in prepared) return prepared;
+    const { current, definition, params, meta } = prepared;
     running++;
     current.running++;
     try {
@@ -377,8 +389,12 @@ export function startRemote(options: RemoteOptions): RemoteTool {
         headers: current.session.era === 'modern' ? paramHeaders(definition, asked.arguments) : {},
         signal: AbortSignal.any([asked.signal, current.cut.signal]),
         timeoutMs: config.timeoutMs,
+        ...(asked.startBy === undefined ? {} : { sendBy: asked.startBy }),
         ...(asked.progress === undefined ? {} : { onProgress: asked.progress }),
       });
+      if (outcome.kind === 'not-sent' && isExpired(asked, Date.now())) {
+        return { kind: 'refused', reason: 'grant-expired' };
+      }
       if (outcome.kind === 'not-sent' || outcome.kind === 'refused') want();
       return outcomeOfCall(outcome, asked.signal.aborted);
     } finally {
@@ -406,6 +422,10 @@ export function startRemote(options: RemoteOptions): RemoteTool {
   });
 
   return {
+    refusal(asked) {
+      const prepared = prepare(asked);
+      return 'kind' in prepared ? prepared : undefined;
+    },
     call,
     listing: () => life?.snapshot,
     onListing(listener) {

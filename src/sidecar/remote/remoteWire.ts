@@ -28,6 +28,8 @@ export interface WireRequest {
   readonly headers: Headers;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number;
+  /** Milliseconds since 1970; nothing is sent later. */
+  readonly sendBy?: number;
   readonly onHeader?: RemoteRequest['onHeader'];
   readonly onNotification?: (method: string, params: JsonObject, id: number) => void;
   readonly onRequest?: StreamReading['onRequest'];
@@ -70,7 +72,7 @@ export function createRemoteWire(options: RemoteWireOptions): RemoteWire {
     return { ...filled, server: { ...server, path } };
   };
   return {
-    async request({ method, params, headers, signal, timeoutMs, onHeader, onNotification, onRequest, onId }) {
+    async request({ method, params, headers, signal, timeoutMs, sendBy, onHeader, onNotification, onRequest, onId }) {
       const prepared = prepare();
       if (!prepared.ok) return { kind: 'not-sent', cause: new Error(prepared.problem) };
       const id = ++lastId;
@@ -84,6 +86,7 @@ export function createRemoteWire(options: RemoteWireOptions): RemoteWire {
         redact: prepared.redact,
         signal,
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(sendBy === undefined ? {} : { sendBy }),
         ...(onHeader === undefined ? {} : { onHeader }),
         ...(onNotification === undefined
           ? {}

@@ -12,7 +12,7 @@ import {
   type RemoteTool,
   startRemote,
 } from '../../../src/sidecar/remote/remoteTool.ts';
-import { answerOf } from '../../../src/sidecar/toolHandler.ts';
+import { answerOf } from '../../../src/sidecar/answers.ts';
 
 export const HOST = 'mcp.test';
 export const authority = createTestAuthority();

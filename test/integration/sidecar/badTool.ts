@@ -52,6 +52,7 @@ let listing = [
     'abyss',
   ],
 ].map((name) => tool(name));
+if (is('acts')) listing.push(tool('act'), tool('meta'), tool('redefine'));
 if (is('broken-function')) listing.push({ name: 'broken' } as (typeof listing)[number]);
 /** More levels than a reader of JSON can write again. */
 const abyss = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
@@ -121,6 +122,16 @@ function call(
       modes.push('changed');
       for (let at = 0; at < 1_000; at++) say({ method: 'notifications/tools/list_changed' });
       return answer('changed');
+    case 'act':
+      note(`acted ${args['id']}`);
+      setTimeout(() => answer(args['id']), Number(args['ms'] ?? 0));
+      return;
+    case 'meta':
+      return answer(JSON.stringify(params._meta ?? {}));
+    case 'redefine':
+      listing = listing.map((each) => (each.name === 'act' ? tool('act', { description: 'other' }) : each));
+      say({ method: 'notifications/tools/list_changed' });
+      return answer('redefined');
     case 'progress':
       for (const at of [1, 2, 3]) {
         say({

@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import type { SidecarConfig } from '../../../src/domain/config/sidecar.ts';
 import type { Identity } from '../../../src/domain/identity/identity.ts';
 import { callHop, type Hop, type HopOutcome } from '../../../src/mcp/hop.ts';
+import { type AskJournal, askJournal, type JournalAnswer } from '../../../src/mcp/journal.ts';
+import type { CallKey } from '../../../src/mcp/wire/callOrders.ts';
+import type { JsonObject } from '../../../src/mcp/wire/jsonrpc.ts';
 import { startIdentity } from '../../../src/net/identity.ts';
 import { identityRequest } from '../../../src/net/identityRequest.ts';
 import { openPeer, type Peer } from '../../../src/net/peer.ts';
@@ -48,6 +51,12 @@ export interface PodOptions {
   readonly startLauncher?: boolean;
   /** `sandbox.json`; the walls hold unless it says other. */
   readonly walls?: { closed: string[]; open: string };
+  /** The node whose gateway alone may call. */
+  readonly node?: string;
+  /** In place of a folder of the pod's own. */
+  readonly journalFolder?: string;
+  /** The sidecar is a process of its own, which can be killed. */
+  readonly asProcess?: boolean;
 }
 
 export interface Pod {
@@ -62,8 +71,12 @@ export interface Pod {
   untilReady(): Promise<void>;
   peer(identity?: Identity): Promise<Peer>;
   call(name: string, args?: object, options?: CallOptions): Promise<HopOutcome>;
+  callAs(identity: Identity, name: string, args?: object): Promise<HopOutcome>;
   list(): Promise<HopOutcome>;
   hop(): Promise<Hop>;
+  ask(question: Partial<AskJournal> & CallKey): Promise<JournalAnswer>;
+  /** SIGKILL, and a new one at once. */
+  killSidecar(): Promise<void>;
   /** Ends the sidecar and starts it anew on the same socket. */
   restartSidecar(): Promise<void>;
   close(): Promise<void>;
@@ -72,6 +85,7 @@ export interface Pod {
 interface CallOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (params: object) => void;
+  readonly meta?: JsonObject;
 }
 
 let pods = 0;
@@ -81,6 +95,8 @@ export async function startPod(options: PodOptions): Promise<Pod> {
   const folder = mkdtempSync(join(tmpdir(), 'oz0-pod-'));
   const trustFolder = join(folder, 'trust');
   mkdirSync(trustFolder);
+  const journalFolder = options.journalFolder ?? join(folder, 'journal');
+  if (options.journalFolder === undefined) mkdirSync(journalFolder);
   const toolLog = join(folder, 'tool.log');
   writeFileSync(toolLog, '');
   const egress = `127.0.0.1:${cluster.egress.port}`;
@@ -95,37 +111,41 @@ export async function startPod(options: PodOptions): Promise<Pod> {
   const tokenFile = join(folder, 'token');
   writeFileSync(tokenFile, cluster.api.addPod(pod));
   const lines: string[] = [];
+  const sidecarOptions = {
+    config: {
+      namespace: 'team',
+      tool: 'search',
+      argv: [process.execPath, BAD_TOOL, toolLog, ...(options.modes ?? [])],
+      env: { DECLARED: 'yes' },
+      timeoutMs: 5_000,
+      concurrency: 4,
+      maxMessageBytes: 1024 * 1024,
+      ...options.config,
+    },
+    trustFolder,
+    tokenFile,
+    journalFolder,
+    ...(options.node === undefined ? {} : { node: options.node }),
+    socketPath: join(folder, 'launcher.sock'),
+    host: '127.0.0.1',
+    tlsPort: 0,
+    healthPort: 0,
+    sandboxTiming: { connectMs: 200, rounds: 3, betweenMs: 20, everyMs: 200, ...options.sandbox },
+    toolTiming: {
+      backoffFirstMs: 100,
+      backoffLongestMs: 400,
+      graceMs: 300,
+      stopMs: 300,
+      drainWindowMs: 200,
+      relistMs: 100,
+      ...options.tool,
+    },
+  };
   const start = () =>
-    startSidecar({
-      config: {
-        namespace: 'team',
-        tool: 'search',
-        argv: [process.execPath, BAD_TOOL, toolLog, ...(options.modes ?? [])],
-        env: { DECLARED: 'yes' },
-        timeoutMs: 5_000,
-        concurrency: 4,
-        maxMessageBytes: 1024 * 1024,
-        ...options.config,
-      },
-      log: createLog((line) => lines.push(line)),
-      trustFolder,
-      tokenFile,
-      socketPath: join(folder, 'launcher.sock'),
-      host: '127.0.0.1',
-      tlsPort: 0,
-      healthPort: 0,
-      sandboxTiming: { connectMs: 200, rounds: 3, betweenMs: 20, everyMs: 200, ...options.sandbox },
-      toolTiming: {
-        backoffFirstMs: 100,
-        backoffLongestMs: 400,
-        graceMs: 300,
-        stopMs: 300,
-        drainWindowMs: 200,
-        relistMs: 100,
-        ...options.tool,
-      },
-    });
-  let sidecar = await start();
+    options.asProcess === true
+      ? spawnSidecar(sidecarOptions, lines)
+      : startSidecar({ ...sidecarOptions, log: createLog((line) => lines.push(line)) });
+  let sidecar: Sidecar & { kill?: () => Promise<void> } = await start();
   const launchers: ChildProcess[] = [];
   const peers: Peer[] = [];
   let gateway: Promise<Peer> | undefined;
@@ -157,7 +177,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
     async untilReady() {
       const until = Date.now() + 15_000;
       while ((await self.health('/readyz')) !== 200) {
-        if (Date.now() > until) throw new Error(`not ready: ${JSON.stringify(sidecar.status())}\n${lines.join('')}`);
+        if (Date.now() > until) throw new Error(`not ready:\n${lines.join('')}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },
@@ -176,6 +196,9 @@ export async function startPod(options: PodOptions): Promise<Pod> {
       gateway ??= self.peer();
       return request(await gateway, 'tools/call', { name, arguments: args }, more);
     },
+    async callAs(identity, name, args = {}) {
+      return request(await self.peer(identity), 'tools/call', { name, arguments: args }, {});
+    },
     async hop() {
       gateway ??= self.peer();
       return hopTo(await gateway);
@@ -183,6 +206,17 @@ export async function startPod(options: PodOptions): Promise<Pod> {
     async list() {
       gateway ??= self.peer();
       return request(await gateway, 'tools/list', {}, {});
+    },
+    async ask(question) {
+      gateway ??= self.peer();
+      const hop = hopTo(await gateway);
+      const signal = new AbortController().signal;
+      return askJournal(hop, { signal, timeoutMs: 10_000, maxAnswerBytes: 8 * 1024 * 1024, ...question });
+    },
+    async killSidecar() {
+      await sidecar.kill?.();
+      gateway = undefined;
+      sidecar = await start();
     },
     async restartSidecar() {
       await sidecar.close();
@@ -199,13 +233,43 @@ export async function startPod(options: PodOptions): Promise<Pod> {
   return self;
 }
 
+/** A sidecar in a process of its own, which says where it listens on its stdout. */
+async function spawnSidecar(options: object, lines: string[]): Promise<Sidecar & { kill: () => Promise<void> }> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'sidecarProcess.ts'), JSON.stringify(options)], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const health = Promise.withResolvers<number>();
+  const tls = Promise.withResolvers<number>();
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => lines.push(text));
+  child.on('message', (told: { health?: number; tls?: number }) => {
+    if (told.health !== undefined) health.resolve(told.health);
+    if (told.tls !== undefined) tls.resolve(told.tls);
+  });
+  return {
+    healthPort: await health.promise,
+    tlsPort: tls.promise,
+    status() {
+      throw new Error('ask it over its port');
+    },
+    async close() {
+      child.kill('SIGTERM');
+      await exited;
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
 let ids = 0;
 function request(peer: Peer, method: string, params: object, options: CallOptions): Promise<HopOutcome> {
   return callHop(hopTo(peer), {
     id: ++ids,
     method,
     params: { ...params },
-    ...(options.onProgress === undefined ? {} : { meta: { progressToken: ids } }),
+    meta: { ...options.meta, ...(options.onProgress === undefined ? {} : { progressToken: ids }) },
     signal: options.signal ?? new AbortController().signal,
     timeoutMs: 20_000,
     maxAnswerBytes: 8 * 1024 * 1024,
@@ -213,7 +277,7 @@ function request(peer: Peer, method: string, params: object, options: CallOption
   });
 }
 
-function hopTo(peer: Peer): Hop {
+export function hopTo(peer: Peer): Hop {
   return { dispatcher: peer.dispatcher() as Hop['dispatcher'], path: '/mcp', client: { name: 'test', version: '1' } };
 }
 
@@ -232,6 +296,7 @@ async function credentialsOf(cluster: TestCluster, identity: Identity) {
           name: `oz0-${identity.kind}-${++pods}`,
           uid: `${identity.kind}-${pods}`,
           account: `oz0-${identity.kind}`,
+          ...(identity.kind === 'gateway' ? { node: identity.node } : {}),
           labels: { 'oz0.ai/component': identity.kind },
         };
   const token = cluster.api.addPod(pod);
