@@ -107,7 +107,7 @@ describe("[C01] [case 79] secrets are the sidecar's alone", () => {
     expect(mounting.map(({ name }) => name)).toEqual(['sidecar']);
     for (const item of all) {
       expect(item).not.toHaveProperty('envFrom');
-      expect(recordsAt(item, 'env').every(({ valueFrom }) => valueFrom === undefined)).toBe(true);
+      expect(JSON.stringify(recordsAt(item, 'env'))).not.toContain('secretKeyRef');
     }
   });
 
@@ -161,7 +161,7 @@ describe('[K06] a server elsewhere', () => {
     expect(children.map(({ kind }) => kind)).toContain('Deployment');
     expect(recordsAt(pod, 'containers').map(({ name }) => name)).toEqual(['sidecar']);
     expect(pod).not.toHaveProperty('initContainers');
-    expect(recordsAt(pod, 'volumes').map(({ name }) => name)).toEqual(['trust', 'identity']);
+    expect(recordsAt(pod, 'volumes').map(({ name }) => name)).toEqual(['trust', 'identity', 'journal']);
   });
 
   test('[S05] behind the same walls', () => {
@@ -231,6 +231,14 @@ describe('[S01] the pod', () => {
     expect(JSON.stringify(podSpec(aTool())).match(/"audience":"[^"]*"/g)).toEqual(['"audience":"oz0-ca"']);
   });
 
+  test('[case 78] the record of calls is in a volume that the sidecar alone mounts', () => {
+    const mounting = containers(aTool()).filter((item) =>
+      recordsAt(item, 'volumeMounts').some(({ name }) => name === 'journal'),
+    );
+    expect(mounting.map(({ name }) => name)).toEqual(['sidecar']);
+    expect(recordsAt(podSpec(aTool()), 'volumes')).toContainEqual({ name: 'journal', emptyDir: { sizeLimit: '96Mi' } });
+  });
+
   test('every scratch volume has a limit', () => {
     for (const volume of recordsAt(podSpec(aTool()), 'volumes')) {
       if (volume['emptyDir']) expect(textAt(volume, 'emptyDir', 'sizeLimit'), String(volume['name'])).toBeTruthy();
@@ -241,6 +249,19 @@ describe('[S01] the pod', () => {
     expect(podSpec(aTool())).toHaveProperty('hostUsers', false);
     const without = childrenOf(aTool(), [], { ...OPERATOR, userNamespaces: false });
     expect(at(child(without, 'DaemonSet'), 'spec', 'template', 'spec')).not.toHaveProperty('hostUsers');
+  });
+
+  test('[case 116] probes ask the sidecar for its own state; one that is alive is not ended in less than two minutes', () => {
+    for (const item of containers(aTool())) {
+      const probes = ['startupProbe', 'readinessProbe', 'livenessProbe'].filter((name) => item[name] !== undefined);
+      expect(probes).toHaveLength(item['name'] === 'sidecar' ? 3 : 0);
+      for (const probe of probes) expect(textAt(item, probe, 'httpGet', 'port')).toBe('health');
+    }
+    const { periodSeconds, failureThreshold } = at(container(aTool(), 'sidecar'), 'livenessProbe') as Record<
+      string,
+      number
+    >;
+    expect((periodSeconds ?? 0) * (failureThreshold ?? 0)).toBeGreaterThanOrEqual(120);
   });
 
   test('no probe names a host, which Pod Security refuses', () => {
@@ -296,6 +317,13 @@ describe('[S06] where pods are', () => {
       maxSurge: 1,
       maxUnavailable: 0,
     });
+  });
+
+  test('node: the sidecar knows its node, whose gateway alone may call; elsewhere it knows none', () => {
+    const env = (tool: KubeObject) =>
+      recordsAt(container(tool, 'sidecar'), 'env').filter(({ name }) => name === 'OZ0_NODE');
+    expect(env(aTool())).toEqual([{ name: 'OZ0_NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }]);
+    expect(env(aTool({ affinity: 'any' }))).toEqual([]);
   });
 
   test('any: a few, spread, found by their Service', () => {

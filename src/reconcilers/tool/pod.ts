@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { parseQuantity } from '../../api/quantity.ts';
 import { SIDECAR_UID } from '../../api/settings.ts';
-import type { ToolSpec } from '../../api/tool.ts';
+import { affinityOf, type ToolSpec } from '../../api/tool.ts';
 import {
   AUDIENCE_IDENTITY,
   LABEL_PLUGIN,
@@ -36,8 +36,10 @@ const LAUNCHER_RESOURCES = {
 };
 const SIDECAR_RESOURCES = {
   requests: { cpu: '10m', memory: '48Mi', 'ephemeral-storage': '16Mi' },
-  limits: { cpu: '1', memory: '128Mi', 'ephemeral-storage': '128Mi' },
+  limits: { cpu: '1', memory: '128Mi', 'ephemeral-storage': '224Mi' },
 };
+/** The journal's file, its successor while that is written, and what is written at once (`sidecar/journal/journal.ts`). */
+const JOURNAL_SIZE = '96Mi';
 
 export interface PodTemplate {
   readonly metadata: { readonly labels: Record<string, string>; readonly annotations: Record<string, string> };
@@ -145,6 +147,7 @@ function sidecarVolumes({ secrets }: Credentials): readonly Record<string, unkno
         sources: [{ serviceAccountToken: { audience: AUDIENCE_IDENTITY, expirationSeconds: 3600, path: 'token' } }],
       },
     },
+    { name: 'journal', emptyDir: { sizeLimit: JOURNAL_SIZE } },
     ...(secrets.length > 0
       ? [{ name: 'secrets', projected: { defaultMode: SECRET_MODE, sources: secretSources(secrets) } }]
       : []),
@@ -190,7 +193,13 @@ function sidecarContainer(
     image,
     // A small heap and no worker threads: each tool pays for its sidecar's memory.
     command: ['/usr/local/bin/node', '--max-semi-space-size=1', '--single-threaded', '/app/sidecar.mjs'],
-    env: [{ name: 'OZ0_SIDECAR', value: literal(sidecarConfig(tool, source, credentials)) }],
+    env: [
+      { name: 'OZ0_SIDECAR', value: literal(sidecarConfig(tool, source, credentials)) },
+      // Whose gateway alone may call.
+      ...(affinityOf(tool.spec) === 'node'
+        ? [{ name: 'OZ0_NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }]
+        : []),
+    ],
     ...(process ? { restartPolicy: 'Always' } : {}),
     ports: [
       { name: 'tls', containerPort: PORT_TLS, protocol: 'TCP' },
@@ -209,12 +218,20 @@ function sidecarContainer(
       timeoutSeconds: 2,
       failureThreshold: 2,
     },
+    // Depends on nothing but the process' own turn, for minutes: the end of a sidecar is the end of the calls that run.
+    livenessProbe: {
+      httpGet: { path: '/livez', port: 'health' },
+      periodSeconds: 30,
+      timeoutSeconds: 10,
+      failureThreshold: 4,
+    },
     resources: SIDECAR_RESOURCES,
     securityContext: containerSecurity(SIDECAR_UID),
     volumeMounts: [
       ...(process ? [{ name: 'run', mountPath: '/oz0/run' }] : []),
       { name: 'trust', mountPath: '/oz0/trust', readOnly: true },
       { name: 'identity', mountPath: '/oz0/identity', readOnly: true },
+      { name: 'journal', mountPath: '/oz0/journal' },
       ...(credentials.secrets.length > 0 ? [{ name: 'secrets', mountPath: '/oz0/secrets', readOnly: true }] : []),
     ],
   };
