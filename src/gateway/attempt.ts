@@ -12,6 +12,7 @@ import { META_DEFINITION } from '../mcp/wire/meta.ts';
 import type { Route } from './catalog/route.ts';
 import type { Decision, WaitReason } from './decide.ts';
 import type { Hops } from './hops.ts';
+import { labelArguments } from './overrides/labelArguments.ts';
 
 export type AttemptOutcome =
   | { readonly kind: 'answered'; readonly result: JsonObject }
@@ -74,6 +75,11 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
       outcome = { kind: 'not-started', reason: decision.reason, problem: decision.reason };
     } else {
       const { tool, listed } = decision;
+      const labelled = labelArguments(decision, options.arguments);
+      if (!labelled.ok) {
+        const refused = { do: 'refuse', hidden: false, reason: 'no-place-for-label' } as const;
+        return { outcome: { kind: 'refused', decision: refused }, dials, pod };
+      }
       const route = pickRoute(decision.routes, ownNode, tried, hops.busy);
       pod = route.podUid;
       dials += 1;
@@ -84,8 +90,8 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
       const sent = await callHop(hop, {
         id: lastId,
         method: 'tools/call',
-        params: { name: listed.name, arguments: options.arguments },
-        meta: { ...options.meta, [META_DEFINITION]: listed.hash },
+        params: { name: listed.name, arguments: labelled.arguments },
+        meta: { ...options.meta, ...labelled.meta, [META_DEFINITION]: listed.hash },
         signal,
         timeoutMs: tool.timeoutMs,
         maxAnswerBytes: options.maxAnswerBytes,

@@ -69,6 +69,8 @@ export type ToldReason =
   | 'shadow'
   /** Nothing was heard of the API server for too long: a Stop could have been missed. */
   | 'api-silent'
+  /** The text that people will read, where the namespace's mark should be, is none. */
+  | 'no-place-for-label'
   /** Nobody can be asked yet, and somebody has to be. */
   | 'needs-a-person';
 /** Reasons that may pass in a moment. */
@@ -94,6 +96,8 @@ export interface Terms {
   readonly honoursKey: boolean;
   /** Hash of what the policies said, and of the policies. */
   readonly policyHash: string;
+  /** What the namespace puts at the start of texts that people read. */
+  readonly aiLabel: string | undefined;
   /** Of the job, when it was decided: `outside` once it read outside text. */
   readonly labels: readonly string[];
 }
@@ -154,6 +158,7 @@ export function decide(question: Question): Decision {
     idempotent: described.idempotent,
     honoursKey: described.honoursKey,
     policyHash: policy.of.hash,
+    aiLabel: question.policies.aiLabel,
     labels: call?.labels ?? NO_LABELS,
   };
   if (verdict.do === 'wait') return { do: 'ask', ...terms, ...saidBy(verdict), deciders: verdict.deciders };

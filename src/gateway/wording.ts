@@ -46,6 +46,8 @@ const REFUSED: Readonly<Record<ToldReason, string>> = {
   shadow: 'This agent runs as a shadow, which may only call functions that read. The call was not made.',
   'api-silent':
     'The gateway cannot see now whether this was stopped, and makes only calls that read. The call was not made; try again later.',
+  'no-place-for-label':
+    'What this function writes is marked as written by an AI, and the argument for it is no text. The call was not made; give it as text.',
   'needs-a-person': 'A person must allow this call first. It was not made.',
 };
 
