@@ -38,7 +38,7 @@ export function compileOverride(written: WrittenOverride): CompiledOverride {
           usage: {
             service: usage.service,
             unit: usage.unit,
-            units: Number(usage.units),
+            units: usage.units,
             costUsd: Number(usage.costUsd ?? 0),
           },
         }),

@@ -105,6 +105,13 @@ export interface WorldOptions {
   readonly apiSilent?: () => boolean;
 }
 
+/** Metadata as the kind has it: an object of the cluster is in no namespace. */
+function ofKind<T extends { namespace: string }>(kind: string, metadata: T): T | Omit<T, 'namespace'> {
+  if (kind !== 'ClusterToolPolicy') return metadata;
+  const { namespace: _, ...rest } = metadata;
+  return rest;
+}
+
 /** A catalog for tests that are not of snapshots. */
 function approving(catalog: Catalog, approve: 'all' | 'status'): Catalog {
   if (approve === 'status') return catalog;
@@ -205,10 +212,7 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
       catalog.put(kind, {
         apiVersion: 'oz0.ai/v1alpha1',
         kind,
-        metadata: {
-          ...meta(name, namespace, deleted ? { deletionTimestamp: '2026-11-30T00:00:00Z' } : {}),
-          ...(kind === 'ClusterToolPolicy' ? { namespace: undefined } : {}),
-        } as never,
+        metadata: ofKind(kind, meta(name, namespace, deleted ? { deletionTimestamp: '2026-11-30T00:00:00Z' } : {})),
         spec,
         ...(status === undefined ? {} : { status }),
       }),
@@ -216,7 +220,7 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
       catalog.remove(kind, {
         apiVersion: 'oz0.ai/v1alpha1',
         kind,
-        metadata: meta(name, namespace, kind === 'ClusterToolPolicy' ? { namespace: undefined } : {}),
+        metadata: ofKind(kind, meta(name, namespace)),
       }),
     removeTool: (name, namespace = 'acme') =>
       catalog.remove('Tool', { apiVersion: 'oz0.ai/v1alpha1', kind: 'Tool', metadata: meta(name, namespace) }),
