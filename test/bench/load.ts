@@ -1,6 +1,9 @@
 /** A closed loop of callers: each sends its next call when the last was answered. */
 import { Pool } from 'undici';
 
+/** What the tool answers with; a refusal is quicker, and is no call. */
+export const RESULT_TEXT = 'x'.repeat(1_000);
+
 export interface Target {
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -32,6 +35,7 @@ export async function runLoad(target: Target, callers: number, durationMs: numbe
   const call = (): Promise<void> =>
     new Promise((resolve) => {
       let status = 0;
+      let bytes = 0;
       pool.dispatch(
         { path: '/mcp', method: 'POST', headers: { ...target.headers }, body: target.body },
         {
@@ -39,9 +43,11 @@ export async function runLoad(target: Target, callers: number, durationMs: numbe
           onResponseStart: (_, code) => {
             status = code;
           },
-          onResponseData: () => {},
+          onResponseData: (_, chunk) => {
+            bytes += chunk.length;
+          },
           onResponseEnd: () => {
-            if (status !== 200) failures += 1;
+            if (status !== 200 || bytes < RESULT_TEXT.length) failures += 1;
             resolve();
           },
           onResponseError: () => {

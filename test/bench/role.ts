@@ -21,6 +21,7 @@ import { openPeer } from '../../src/net/peer.ts';
 import { startTlsServer } from '../../src/net/tlsServer.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
+import { RESULT_TEXT } from './load.ts';
 
 export interface RoleOptions {
   readonly role: 'tool' | 'hop' | 'gateway';
@@ -37,7 +38,6 @@ export type RoleMessage =
 const TOOL = 'bench';
 const POD_UID = 'pod-1';
 const LISTED = { name: 'run', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } };
-const RESULT_TEXT = 'x'.repeat(1_000);
 
 process.on('message', (message: RoleOptions | 'usage') => {
   if (message === 'usage') {
