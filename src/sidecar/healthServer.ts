@@ -56,6 +56,6 @@ export async function startHealth(options: HealthOptions): Promise<HealthServer>
 }
 
 /** From this very pod: the kubelet is elsewhere. */
-function isOwn({ remoteAddress, localAddress }: Socket): boolean {
+export function isOwn({ remoteAddress, localAddress }: Pick<Socket, 'remoteAddress' | 'localAddress'>): boolean {
   return remoteAddress === undefined || remoteAddress === localAddress || /^(::ffff:)?127\.|^::1$/.test(remoteAddress);
 }

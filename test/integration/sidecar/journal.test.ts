@@ -1,5 +1,5 @@
 /** Calls that must not be made twice, through the real launcher and real TLS. Effects are read from the tool's own log. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Identity } from '../../../src/domain/identity/identity.ts';
@@ -295,6 +295,38 @@ test('[I13] a journal that cannot be written: recorded calls are not started, ot
   expect(await act(pod, 'b', 0, { recorded: false })).toMatchObject(text('b'));
   expect(pod.events().filter((line) => line.startsWith('acted'))).toEqual(['acted b']);
   expect(pod.lines.join('')).toContain('the journal of calls cannot be written');
+});
+
+test('[I13] a full disk: recorded calls are not started nor fenced until there is room again', async () => {
+  const folder = mkdtempSync(join(dirname(launcher), 'journal-'));
+  const full = join(folder, 'journal.next');
+  symlinkSync('/dev/full', full);
+  const pod = await ready({ journalFolder: folder });
+  expect(await act(pod, 'a')).toMatchObject(notStarted('journal'));
+  expect(await pod.ask(key('a'))).toMatchObject(told('never-seen'));
+  expect(await pod.ask({ ...key('a'), fence: true })).toMatchObject({ ok: false, sent: true });
+  expect(await act(pod, 'b', 0, { recorded: false })).toMatchObject(text('b'));
+  rmSync(full);
+  await eventually(async () => (await act(pod, 'a')).kind === 'result', 'the call');
+  expect(pod.events().filter((line) => line.startsWith('acted'))).toEqual(['acted b', 'acted a']);
+});
+
+test('[S08] the end of the pod waits for a recorded call whose gateway is gone', async () => {
+  const pod = await startPod({ cluster, launcher, modes: ['acts'], startLauncher: false });
+  pods.push(pod);
+  const launched = pod.startLauncher();
+  await pod.untilReady();
+  const gone = new AbortController();
+  const call = act(pod, 'a', 1_200, {}, gone.signal);
+  await eventually(() => pod.events('acted a').length === 1, 'the effect');
+  gone.abort();
+  await call;
+  const exited = new Promise<number | null>((resolve) => launched.once('exit', resolve));
+  launched.kill('SIGTERM');
+  expect(await exited).toBe(0);
+  expect(await pod.ask(key('a'))).toMatchObject(told('done', text('a')));
+  expect(await act(pod, 'a')).toMatchObject(text('a'));
+  expect(await act(pod, 'b')).toMatchObject(notStarted('draining'));
 });
 
 describe('who may ask what', () => {
