@@ -63,7 +63,11 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
     log: (level, event, fields) => log[level](fields ?? {}, event),
     signal,
   });
-  const catalog = createCatalog({ operatorNamespace: settings.namespace });
+  const catalog = createCatalog({
+    operatorNamespace: settings.namespace,
+    onProblem: (kind, namespace, name, problem) =>
+      log.warn({ kind, namespace, name, problem }, 'an object denies what it governs'),
+  });
   const watching = watchCatalog({ client, catalog, ownNode, signal, log: engineLog(log) });
   // The whole way to what a Stop is made of; a page of one object is small, however many there are.
   const silence = watchApiSilence({

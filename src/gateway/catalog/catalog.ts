@@ -44,6 +44,8 @@ export interface Catalog {
 export interface CatalogOptions {
   /** The one namespace in which a Stop may mean the whole cluster. */
   readonly operatorNamespace?: string;
+  /** Told once for each object and problem; what an object that cannot be read governs is denied. */
+  readonly onProblem?: (kind: CatalogKind, namespace: string, name: string, problem: string) => void;
 }
 
 export function createCatalog(options: CatalogOptions = {}): Catalog {
@@ -68,9 +70,18 @@ export function createCatalog(options: CatalogOptions = {}): Catalog {
     return [...byPod.values()].sort((a, b) => (a.podUid < b.podUid ? -1 : 1));
   };
 
+  const told = new Map<string, string>();
+  const tell = (kind: CatalogKind, namespace: string, name: string, problem: string | undefined): void => {
+    const about = `${kind} ${namespace}/${name}`;
+    if (problem === told.get(about)) return;
+    replace(told, about, problem);
+    if (problem !== undefined) options.onProblem?.(kind, namespace, name, problem);
+  };
+
   const change = (kind: CatalogKind, object: KubeObject, present: boolean): void => {
     const { namespace = '', name } = object.metadata;
     const key = `${namespace}/${name}`;
+    let problem: string | undefined;
     switch (kind) {
       case 'Agent': {
         const compiled = present ? compileAgent(object) : undefined;
@@ -78,23 +89,30 @@ export function createCatalog(options: CatalogOptions = {}): Catalog {
         if (compiled === undefined) known.delete(name);
         else known.set(name, compiled);
         agents.set(namespace, known);
+        if (present && compiled === undefined && object.metadata.deletionTimestamp === undefined) {
+          problem = 'it cannot be read, so it grants nothing';
+        }
         accessKept.clear();
         break;
       }
       case 'Tool':
         replace(tools, key, present ? compileTool(object, tools.get(key)) : undefined);
+        problem = problemOfTool(tools.get(key));
         routesKept.delete(key);
         break;
       case 'ToolPolicy':
       case 'ClusterToolPolicy': {
         const ofSide = policies.get(namespace) ?? new Map<string, CompiledPolicy>();
-        replace(ofSide, name, present ? compilePolicy(kind, object) : undefined);
+        const compiled = present ? compilePolicy(kind, object) : undefined;
+        replace(ofSide, name, compiled);
+        problem = problemOfPolicy(compiled);
         policies.set(namespace, ofSide);
         policiesKept.clear();
         break;
       }
       case 'Stop':
         replace(stops, key, present ? compileStop(object, options.operatorNamespace) : undefined);
+        problem = stops.get(key)?.problem;
         break;
       default: {
         const kept = kind === 'Pod' ? pods : slices;
@@ -103,6 +121,7 @@ export function createCatalog(options: CatalogOptions = {}): Catalog {
         if (routes !== undefined) routesKept.delete(`${routes.namespace}/${routes.tool}`);
       }
     }
+    tell(kind, namespace, name, problem);
     const about = kind === 'Stop' && namespace === options.operatorNamespace ? EVERY_NAMESPACE : namespace;
     for (const listener of [...listeners]) listener(about);
   };
@@ -170,6 +189,24 @@ export function createCatalog(options: CatalogOptions = {}): Catalog {
     },
   };
 }
+
+function problemOfTool(tool: CompiledTool | undefined): string | undefined {
+  if (tool === undefined || tool.broken !== undefined) return tool?.broken;
+  const held = [...tool.overrides.byName].flatMap(([name, { problem }]) =>
+    problem === undefined ? [] : [`functions.${name}.${problem}`],
+  );
+  return held.length === 0 ? undefined : held.join('; ').slice(0, MAX_PROBLEM_CHARS);
+}
+
+function problemOfPolicy(policy: CompiledPolicy | undefined): string | undefined {
+  if (policy === undefined || policy.broken !== undefined) return policy?.broken;
+  const rules = policy.rules.flatMap(({ name, problem }) =>
+    problem === undefined ? [] : [`rule ${name}: ${problem}`],
+  );
+  return rules.length === 0 ? undefined : rules.join('; ').slice(0, MAX_PROBLEM_CHARS);
+}
+
+const MAX_PROBLEM_CHARS = 1_000;
 
 function replace<T>(map: Map<string, T>, key: string, value: T | undefined): void {
   if (value === undefined) map.delete(key);

@@ -15,13 +15,18 @@ export interface CompiledStop {
     | { readonly kind: 'tool' | 'plugin' | 'agent'; readonly name: string }
     | { readonly kind: 'all' | 'cluster' };
   readonly because?: string;
+  /** Why it cannot be read. */
+  readonly problem?: string;
 }
 
 /** @param operatorNamespace the one namespace in which a Stop may mean the whole cluster */
 export function compileStop(object: KubeObject, operatorNamespace: string | undefined): CompiledStop {
   const { name, namespace = '' } = object.metadata;
   const read = readStored(stop.schema, object);
-  if (!read.ok) return { namespace, name, target: { kind: 'all' } };
+  if (!read.ok) {
+    const problem = 'it cannot be read, so it stops its namespace';
+    return { namespace, name, target: { kind: 'all' }, problem };
+  }
   const { spec } = read.value;
   return {
     namespace,

@@ -95,7 +95,7 @@ describe('a structured result against the schema of its Tool', () => {
     ],
     [
       'many names against many patterns',
-      { patternProperties: Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`^x.*${n}$`, {}])) },
+      { patternProperties: Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`^x.*${n}$`, {}])) },
       Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`x${'y'.repeat(40)}${n}`, 1])),
     ],
     [
