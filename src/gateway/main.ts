@@ -17,7 +17,7 @@ import { createGateway } from './gateway.ts';
 import type { OpenConnections } from './hops.ts';
 import { createRecorder } from './recorder.ts';
 import { readSettings, type Settings } from './settings.ts';
-import { STOP, watchCatalog } from './watch.ts';
+import { watchCatalog } from './watch.ts';
 
 /** Short, so that a black hole leaves time to dial another pod. */
 const CONNECT_TIMEOUT_MS = 1_000;
@@ -25,7 +25,6 @@ const CONNECTIONS_PER_POD = 256;
 /** Of one pod: its calls and event streams at once, each a connection of its own. */
 const CONNECTIONS_PER_AGENT = 256;
 const REVIEW_TIMEOUT_MS = 5_000;
-const HEARTBEAT_TIMEOUT_MS = 5_000;
 const CLOSE_MARGIN_MS = 2_000;
 
 export async function start(shell: Shell): Promise<Running> {
@@ -69,10 +68,8 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
       log.warn({ kind, namespace, name, problem }, 'an object denies what it governs'),
   });
   const watching = watchCatalog({ client, catalog, ownNode, signal, log: engineLog(log) });
-  // The whole way to what a Stop is made of; a page of one object is small, however many there are.
   const silence = watchApiSilence({
-    ask: (asked) =>
-      client.listPage({ resource: STOP }, { limit: 1 }, { signal: asked, timeoutMs: HEARTBEAT_TIMEOUT_MS }),
+    ask: watching.askForStops,
     signal,
     ...options.heartbeat,
   });

@@ -12,6 +12,11 @@ import type { Catalog, CatalogKind } from './catalog/catalog.ts';
 export interface Watching {
   /** Whether every set was seen whole: absence means nothing before. */
   readonly synced: () => boolean;
+  /**
+   * Asks for the Stops there are, beside the watch: one that broke without a sign would hide them for a minute and more.
+   * Resolves once it was answered.
+   */
+  readonly askForStops: (signal: AbortSignal) => Promise<void>;
   readonly ended: Promise<void>;
 }
 
@@ -38,7 +43,9 @@ const CLUSTER_TOOL_POLICY: Resource = {
   plural: 'clustertoolpolicies',
   namespaced: false,
 };
-export const STOP: Resource = { apiVersion: API_GROUP_VERSION, kind: 'Stop', plural: 'stops', namespaced: true };
+const STOP: Resource = { apiVersion: API_GROUP_VERSION, kind: 'Stop', plural: 'stops', namespaced: true };
+/** There are few; whoever made more is told of the rest by the watch. */
+const STOPS_PAGE = 500;
 const SLICE: Resource = {
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
@@ -65,8 +72,9 @@ export function watchCatalog(options: WatchOptions): Watching {
       },
       ...(kind === 'Pod' ? { slim: slimPod } : {}),
     });
+  const stops = follow('Stop', STOP);
   const reflectors = [
-    follow('Stop', STOP),
+    stops,
     follow('ClusterToolPolicy', CLUSTER_TOOL_POLICY),
     follow('ToolPolicy', TOOL_POLICY),
     follow('Agent', AGENT),
@@ -75,7 +83,27 @@ export function watchCatalog(options: WatchOptions): Watching {
     // Slices carry the labels of their Service, which only the controller may set so.
     follow('EndpointSlice', SLICE, { labelSelector: LABEL_TOOL }),
   ];
+  /** Those that the watch did not tell of. */
+  const unwatched = new Map<string, KubeObject>();
+  const askForStops = async (asked: AbortSignal): Promise<void> => {
+    const page = await client.listPage({ resource: STOP }, { limit: STOPS_PAGE }, { signal: asked });
+    const seen = new Map(page.items.map((stop) => [`${stop.metadata.namespace}/${stop.metadata.name}`, stop]));
+    for (const [key, stop] of unwatched) {
+      if (seen.has(key)) continue;
+      unwatched.delete(key);
+      catalog.remove('Stop', stop);
+    }
+    for (const [key, stop] of seen) {
+      const { name, namespace, uid } = stop.metadata;
+      if (stops.store.get(name, namespace)?.metadata.uid === uid) unwatched.delete(key);
+      else if (unwatched.get(key)?.metadata.uid !== uid) {
+        unwatched.set(key, stop);
+        catalog.put('Stop', stop);
+      }
+    }
+  };
   return {
+    askForStops,
     synced: () => reflectors.every((reflector) => reflector.store.synced()),
     ended: Promise.all(reflectors.map((reflector) => reflector.ended)).then(() => {}),
   };

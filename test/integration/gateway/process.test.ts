@@ -252,6 +252,25 @@ describe('the process', () => {
     expect(shell.lines.some((line) => line.includes('"outcome":"stopped"'))).toBe(true);
   });
 
+  test('[Y06] a Stop is seen though its watch broke without a sign, and its end too', async () => {
+    const find = async (): Promise<string | undefined> =>
+      (await post('tools/call', { name: 'search__find', arguments: {} })).result._meta?.['ai.oz0/reason'];
+    api.deaf = true;
+    try {
+      api.put(STOPS, {
+        metadata: { namespace: 'acme', name: 'unheard' },
+        apiVersion: 'oz0.ai/v1alpha1',
+        kind: 'Stop',
+        spec: { all: true },
+      } as never);
+      await until(async () => (await find()) === 'stopped', 'it is stopped');
+      api.remove(STOPS, 'acme', 'unheard');
+      await until(async () => (await find()) === undefined, 'it runs again');
+    } finally {
+      api.deaf = false;
+    }
+  });
+
   test('[Y06] while the API server is silent only what reads runs; it is ready all the same', async () => {
     api.silent = true;
     try {

@@ -17,6 +17,8 @@ export interface ApiServer {
   readonly asked: string[];
   /** Lists are not answered any more; watches stay open, and tell nothing. */
   silent: boolean;
+  /** Watches stay open, and are told nothing any more. */
+  deaf: boolean;
   readonly close: () => Promise<void>;
 }
 
@@ -39,7 +41,8 @@ export async function startApiServer(): Promise<ApiServer> {
       metadata: { uid: object.metadata.name, ...object.metadata, resourceVersion: String(version) },
     };
     if (type !== 'DELETED') collection(path).set(`${object.metadata.namespace}/${object.metadata.name}`, told);
-    for (const res of watches.get(path) ?? []) res.write(`${JSON.stringify({ type, object: told })}\n`);
+    for (const res of api.deaf ? [] : (watches.get(path) ?? []))
+      res.write(`${JSON.stringify({ type, object: told })}\n`);
   };
 
   const server = createServer((req, res) => {
@@ -85,6 +88,7 @@ export async function startApiServer(): Promise<ApiServer> {
     tokens,
     asked,
     silent: false,
+    deaf: false,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
