@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { ToolCall } from '../../../src/mcp/handler.ts';
 import { createTestAuthority } from '../../../src/net/testing/authority.ts';
+import { answerOf } from '../../../src/sidecar/answers.ts';
 import { createLog } from '../../../src/sidecar/log.ts';
 import { createHeaders, type FilledHeaders } from '../../../src/sidecar/remote/fillHeaders.ts';
 import {
@@ -12,7 +13,6 @@ import {
   type RemoteTool,
   startRemote,
 } from '../../../src/sidecar/remote/remoteTool.ts';
-import { answerOf } from '../../../src/sidecar/answers.ts';
 
 export const HOST = 'mcp.test';
 export const authority = createTestAuthority();
