@@ -14,6 +14,8 @@ export function applyAiLabel(
   label: string | undefined,
 ): Labelled {
   if (pointer === undefined || label === undefined || label === '') return { ok: true, args };
+  // The empty pointer is of the arguments as a whole, which are no text.
+  if (!pointer.startsWith('/')) return { ok: false, problem: `there is no text at ${JSON.stringify(pointer)}` };
   const path = pointer
     .slice(1)
     .split('/')

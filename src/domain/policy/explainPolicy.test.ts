@@ -52,6 +52,6 @@ test('[Y02] each rule, whether it holds, and what comes of it', () => {
   expect(explain('merge', { force: true })).toContain(
     'It is refused by default/never-force: the policy says so. People do that.',
   );
-  expect(explain('read', {})).toContain('does not compile, so it refuses what it names');
+  expect(explain('read', {})).toContain('cannot be read, so it refuses what it names');
   expect(explain('other', {})).toContain('no rule holds; by its kind: wait.');
 });

@@ -1,7 +1,7 @@
 /** Why a call runs, waits or is refused, for a person: each side, each rule of the function, and the verdict. Pure. */
 import type { CompiledRule } from './compilePolicy.ts';
-import { bindingsOf, decidePolicy, isHolding, type PolicyCall } from './decidePolicy.ts';
-import type { Bindings } from './expression.ts';
+import { bindingsOf, decidePolicy, isHolding, type PolicyCall, subjectFor } from './decidePolicy.ts';
+import type { Subject } from './expression.ts';
 import type { FunctionPolicy, Side } from './functionPolicy.ts';
 
 export function explainPolicy(policy: FunctionPolicy, call: PolicyCall): readonly string[] {
@@ -10,29 +10,35 @@ export function explainPolicy(policy: FunctionPolicy, call: PolicyCall): readonl
   const decision = decidePolicy(policy, call);
   return [
     `${tool}.${name} is ${bindings.kind}${openWorld ? ', and reaches outside' : ''}.`,
-    ...sideLines('The namespace', policy.namespace, bindings),
-    ...sideLines('The cluster', policy.cluster, bindings),
+    ...sideLines('The namespace', policy.namespace, () => subjectFor(policy, call)),
+    ...sideLines('The cluster', policy.cluster, () => subjectFor(policy, call)),
     ...(call.shadow && policy.kind !== 'ReadOnly' ? ['The agent is a shadow: it calls only what is readOnly.'] : []),
     verdictLine(decision),
   ];
 }
 
-function sideLines(who: string, side: Side, bindings: Bindings): readonly string[] {
+function sideLines(who: string, side: Side, subject: () => Subject): readonly string[] {
   if (side.broken !== undefined) {
     return [`${who}: policy ${side.broken.policy} cannot be read (${side.broken.problem}), so everything is refused.`];
   }
-  const some = side.rules.some((rule) => isHolding(rule, bindings));
+  // Each with all the work there is: whoever asks wants to know of each.
+  const some = side.rules.some((rule) => isHolding(rule, subject()));
   return [
-    ...side.rules.map((rule) => `${who}: ${ruleLine(rule, bindings)}`),
-    some ? `${who}: of the rules that hold, the strictest.` : `${who}: no rule holds; by its kind: ${side.byKind}.`,
+    ...side.rules.map((rule) => `${who}: ${ruleLine(rule, subject())}`),
+    some ? `${who}: of the rules that hold, the strictest.` : `${who}: no rule holds; ${byKindLine(side)}`,
   ];
 }
 
-function ruleLine(rule: CompiledRule, bindings: Bindings): string {
+function byKindLine({ byKind, brokenKind }: Side): string {
+  if (brokenKind === undefined) return `by its kind: ${byKind}.`;
+  return `what policy ${brokenKind} says of its kind cannot be read, so it is refused.`;
+}
+
+function ruleLine(rule: CompiledRule, subject: Subject): string {
   const name = `rule ${rule.policy}/${rule.name} (${rule.do})`;
-  if (rule.problem !== undefined) return `${name} does not compile, so it refuses what it names: ${rule.problem}`;
+  if (rule.problem !== undefined) return `${name} cannot be read, so it refuses what it names: ${rule.problem}`;
   if (rule.holds === undefined) return `${name} holds for every call`;
-  const truth = rule.holds(bindings);
+  const truth = rule.holds(subject);
   if (truth !== 'error') return `${name} ${truth ? 'holds' : 'does not hold'}: ${rule.when}`;
   return `${name} cannot be judged for these arguments, and ${rule.do === 'run' ? 'lets nothing run' : 'so holds'}: ${rule.when}`;
 }

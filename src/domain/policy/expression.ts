@@ -1,12 +1,18 @@
 /**
- * The conditions of rules: CEL, by a library, with bounds on what one evaluation may cost whatever the arguments are. Pure.
+ * The conditions of rules: CEL, by a library, with bounds on what judging one may cost whatever the arguments are. Pure.
  *
- * One deviation: a field of `args` that is not there reads as null, so that `args.force == true` is false for a call
- * without `force`, as its author means it; `has(args.force)` says whether it is there.
+ * Where it differs from CEL: what is not in `args` reads as null, and so does what is in that, so that
+ * `args.force == true` and `args.target.path == '/'` are false for a call without them, as their author means it, and not
+ * an error; `has(args.force)` says whether it is there. An item past the end of a list stays an error. Of the
+ * functions there are those that look, and none that make large texts; a pattern of `matches` is written out, so
+ * that no argument brings one.
  */
-import { type CelInput, CelScalar, celEnv, celMethod, isCelError, listType, mapType, parse, plan } from '@bufbuild/cel';
-import { strings } from '@bufbuild/cel/ext';
-import { compile as compilePattern } from './pattern.ts';
+import { celList, celMap, isCelError, parse, plan } from '@bufbuild/cel';
+import { jsonView } from './jsonView.ts';
+import { environment, FIELD, HAS, OVER, within } from './metered.ts';
+import { compilePattern, type Pattern } from './pattern.ts';
+import { type Node, typeOf, VARIABLES } from './types.ts';
+import { Work } from './work.ts';
 
 /** What a condition may speak of. */
 export interface Bindings {
@@ -23,157 +29,149 @@ export interface Bindings {
 /** `error`: it cannot be judged for these values. */
 export type Truth = boolean | 'error';
 
+/** One call as conditions see it, with what judging them may cost together. */
+export interface Subject {
+  readonly variables: Readonly<Record<string, unknown>>;
+  readonly work: Work;
+}
+
 export type Compiled =
-  | { readonly ok: true; readonly evaluate: (bindings: Bindings) => Truth }
+  | {
+      readonly ok: true;
+      readonly evaluate: (subject: Subject) => Truth;
+      /** Names of the variables that it depends on. */
+      readonly speaksOf: ReadonlySet<string>;
+    }
   | { readonly ok: false; readonly problem: string };
 
-/** Steps within one another; each goes over all items of a list. */
+const MAX_CHARACTERS = 2_048;
+/** Macros within one another; each goes over all items of a list. */
 const MAX_NESTING = 2;
-/** Items of one list or map of the arguments, where an expression goes over items, by how deep it nests. */
-const MAX_ITEMS: readonly number[] = [Number.POSITIVE_INFINITY, 1_000, 100];
-/** Values in the arguments, at any depth. */
-const MAX_VALUES = 10_000;
-const MAX_DEPTH = 64;
-/** Characters of a text that a regular expression reads. */
-const MAX_MATCHED = 16_384;
+/** Instructions of a pattern's program. */
+const MAX_PATTERN = 1_000;
 
-const VARIABLES = {
-  args: mapType(CelScalar.STRING, CelScalar.DYN),
-  call: mapType(CelScalar.STRING, CelScalar.STRING),
-  kind: CelScalar.STRING,
-  openWorld: CelScalar.BOOL,
-  agent: mapType(CelScalar.STRING, CelScalar.STRING),
-  job: mapType(CelScalar.STRING, CelScalar.DYN),
-  labels: listType(CelScalar.STRING),
-};
-
-const environment = celEnv({
-  variables: VARIABLES,
-  funcs: [
-    ...strings,
-    celMethod('matches', CelScalar.STRING, [CelScalar.STRING], CelScalar.BOOL, function (pattern) {
-      if (this.length > MAX_MATCHED) throw new Error(`a text of more than ${MAX_MATCHED} characters is not matched`);
-      return compilePattern(pattern)(String(this));
-    }),
-  ],
-});
+export function subjectOf({ args, call, kind, openWorld, agent, job, labels }: Bindings, work = new Work()): Subject {
+  const map = (fields: object) => celMap(new Map(Object.entries(fields)));
+  return {
+    variables: {
+      args: jsonView(args, work),
+      call: map(call),
+      kind,
+      openWorld,
+      agent: map(agent),
+      job: map(job),
+      labels: celList(labels),
+    },
+    work,
+  };
+}
 
 export function compileExpression(text: string): Compiled {
   try {
-    const parsed = parse(text);
-    const { names, nesting } = survey(parsed.expr, new Set());
-    const unknown = names.find((name) => !Object.hasOwn(VARIABLES, name) && !TYPES.has(name));
-    if (unknown !== undefined) return { ok: false, problem: `there is no ${unknown}` };
-    if (nesting > MAX_NESTING)
-      return { ok: false, problem: `more than ${MAX_NESTING} macros over lists within one another` };
-    const program = plan(environment, parsed);
-    const maxItems = MAX_ITEMS[nesting] ?? 0;
-    const evaluate = (bindings: Bindings): Truth => {
-      const args = bound(bindings.args, maxItems);
-      if (args === undefined) return 'error';
-      try {
-        const result = program({ ...bindings, args } as never);
-        return typeof result === 'boolean' ? result : 'error';
-      } catch {
-        return 'error';
-      }
-    };
-    // What speaks of nothing needs no call to be seen wrong.
-    const speaks = names.some((name) => Object.hasOwn(VARIABLES, name));
-    if (!speaks && evaluate(NOTHING) === 'error') return { ok: false, problem: 'it is not true or false' };
-    return { ok: true, evaluate };
+    if (text.length > MAX_CHARACTERS) return { ok: false, problem: `longer than ${MAX_CHARACTERS} characters` };
+    const { expr } = parse(text);
+    const type = typeOf(expr);
+    if (expr === undefined || (type !== 'bool' && type !== 'any')) {
+      return { ok: false, problem: 'it is not true or false' };
+    }
+    const found: Found = { patterns: new Map(), names: new Set() };
+    rewrite(expr, 0, found);
+    const program = plan(environment, expr);
+    const { patterns } = found;
+    const evaluate = ({ variables, work }: Subject): Truth =>
+      within({ work, patterns }, () => {
+        try {
+          const result = program(variables as never);
+          return typeof result === 'boolean' ? result : 'error';
+        } catch {
+          return 'error';
+        }
+      });
+    return { ok: true, evaluate, speaksOf: new Set([...found.names].filter((name) => Object.hasOwn(VARIABLES, name))) };
   } catch (error) {
     return { ok: false, problem: wordsOf(error) };
   }
 }
-
-const NOTHING: Bindings = {
-  args: {},
-  call: { tool: '', function: '', id: '' },
-  kind: '',
-  openWorld: false,
-  agent: { name: '', namespace: '', serviceAccount: '' },
-  job: { id: '', startedBy: '', proved: false },
-  labels: [],
-};
 
 function wordsOf(error: unknown): string {
   const said = isCelError(error) || error instanceof Error ? error.message : String(error);
   return said.replaceAll(/\s+/g, ' ').slice(0, 200);
 }
 
-type Node = Readonly<Record<string, unknown>>;
-
-interface Survey {
-  /** Names that no macro brought in. */
-  readonly names: readonly string[];
-  /** How deep macros nest. */
-  readonly nesting: number;
+interface Found {
+  readonly patterns: Map<string, Pattern>;
+  /** Of variables, also of those that macros bring in. */
+  readonly names: Set<string>;
 }
 
-/** The tree is the library's, in its published form. */
-function survey(node: unknown, own: ReadonlySet<string>): Survey {
-  if (typeof node !== 'object' || node === null) return { names: [], nesting: 0 };
-  if (Array.isArray(node)) return merge(node.map((item) => survey(item, own)));
-  const kind = (node as Node)['exprKind'];
-  const { case: form, value } = (typeof kind === 'object' && kind !== null ? kind : {}) as Node;
-  const inner = (typeof value === 'object' && value !== null ? value : {}) as Node;
-  if (form === 'identExpr') {
-    const name = String(inner['name']);
-    return { names: own.has(name) ? [] : [name], nesting: 0 };
-  }
-  if (form === 'comprehensionExpr') {
-    const within = new Set([...own, ...['iterVar', 'iterVar2', 'accuVar'].map((name) => String(inner[name]))]);
-    const body = merge(['accuInit', 'loopCondition', 'loopStep', 'result'].map((part) => survey(inner[part], within)));
-    return merge([survey(inner['iterRange'], own), { names: body.names, nesting: body.nesting + 1 }]);
-  }
-  const parts = form === undefined ? Object.values(node) : Object.values(inner);
-  return merge(parts.map((part) => survey(part, own)));
-}
-
-const TYPES: ReadonlySet<string> = new Set([
-  ...['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type', '@result'],
-]);
-
-function merge(parts: readonly Survey[]): Survey {
-  return { names: parts.flatMap(({ names }) => names), nesting: Math.max(0, ...parts.map(({ nesting }) => nesting)) };
-}
-
-/** Reads a missing key as null. */
-class Fields extends Map<string, CelInput> {
-  override get(key: string): CelInput | undefined {
-    return super.has(key) ? super.get(key) : null;
-  }
-}
-
-/** The arguments as CEL reads them; undefined where they hold more than an evaluation may go over. */
-function bound(args: Readonly<Record<string, unknown>>, maxItems: number): CelInput | undefined {
-  let values = 0;
-  const read = (value: unknown, depth: number): CelInput => {
-    values += 1;
-    if (values > MAX_VALUES || depth > MAX_DEPTH) throw new RangeError('too much');
-    switch (typeof value) {
-      case 'string':
-      case 'boolean':
-        return value;
-      case 'number':
-        // JSON knows one kind of number, CEL two that do not add up; equal and order they do.
-        return Number.isSafeInteger(value) ? BigInt(value) : value;
-      case 'object': {
-        if (value === null) return null;
-        const items = Array.isArray(value) ? value.length : Object.keys(value).length;
-        if (items > maxItems) throw new RangeError('too much');
-        if (Array.isArray(value)) return value.map((item) => read(item, depth + 1));
-        return new Fields(Object.entries(value).map(([key, item]) => [key, read(item, depth + 1)]));
-      }
-      default:
-        return null;
+/**
+ * Makes the library's tree, in place, one whose every step is counted: fields and items are asked of functions of ours, and a
+ * macro asks first for its items times its steps.
+ * @returns how many steps it has
+ */
+function rewrite(node: Node | undefined, nesting: number, found: Found): number {
+  if (node === undefined) return 0;
+  const { exprKind } = node;
+  const all = (nodes: readonly (Node | undefined)[], depth = nesting): number =>
+    nodes.reduce((sum, each) => sum + rewrite(each, depth, found), 0);
+  switch (exprKind.case) {
+    case 'identExpr':
+      found.names.add(exprKind.value.name);
+      return 1;
+    case 'selectExpr': {
+      const { operand, field, testOnly } = exprKind.value;
+      const steps = rewrite(operand, nesting, found);
+      become(node, testOnly ? HAS : FIELD, [operand, constant('stringValue', field)]);
+      return steps + 1;
     }
-  };
-  try {
-    return read(args, 0);
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
+    case 'callExpr': {
+      const { function: name, target, args } = exprKind.value;
+      if (name === 'matches') readPattern(args[0], found);
+      const steps = all([target, ...args]);
+      if (name === '_[_]') become(node, FIELD, args);
+      return steps + 1;
+    }
+    case 'listExpr':
+      return all(exprKind.value.elements) + 1;
+    case 'structExpr':
+      return (
+        all(
+          exprKind.value.entries.flatMap(({ keyKind, value }) =>
+            keyKind.case === 'mapKey' ? [keyKind.value, value] : [value],
+          ),
+        ) + 1
+      );
+    case 'comprehensionExpr': {
+      if (nesting >= MAX_NESTING) throw new Error(`more than ${MAX_NESTING} macros over lists within one another`);
+      const { iterRange, accuInit, loopCondition, loopStep, result } = exprKind.value;
+      const around = all([iterRange, accuInit, result]);
+      const steps = all([loopCondition, loopStep], nesting + 1);
+      if (iterRange !== undefined) {
+        const range = { ...iterRange };
+        become(iterRange, OVER, [range, constant('int64Value', BigInt(steps))]);
+      }
+      return around + steps + 1;
+    }
+    default:
+      return 1;
   }
+}
+
+function become(node: Node, name: string, args: readonly (Node | undefined)[]): void {
+  node.exprKind = { case: 'callExpr', value: { function: name, args } } as Node['exprKind'];
+}
+
+function constant(form: string, value: string | bigint): Node {
+  return { id: 0n, exprKind: { case: 'constExpr', value: { constantKind: { case: form, value } } } } as unknown as Node;
+}
+
+function readPattern(node: Node | undefined, { patterns }: Found): void {
+  const kind = node?.exprKind;
+  if (kind?.case !== 'constExpr' || kind.value.constantKind.case !== 'stringValue') {
+    throw new Error('the pattern of matches must be written out');
+  }
+  const source = kind.value.constantKind.value;
+  const pattern = compilePattern(source);
+  if (pattern.size > MAX_PATTERN) throw new Error('the pattern of matches repeats too much');
+  patterns.set(source, pattern);
 }

@@ -12,6 +12,8 @@ export interface Side {
   readonly rules: readonly CompiledRule[];
   /** Where no rule holds. */
   readonly byKind: Verdict;
+  /** The policy whose verdict for the kind cannot be read. */
+  readonly brokenKind: string | undefined;
   /** Of waits by kind. */
   readonly deciders: readonly Deciders[];
   /** A policy of this side cannot be read: everything is refused. */
@@ -64,44 +66,79 @@ export function functionPolicy(question: FunctionQuestion): FunctionPolicy {
 }
 
 function sideOf(side: 'namespace' | 'cluster', question: FunctionQuestion, policies: readonly CompiledPolicy[]): Side {
-  const broken = policies.find((policy) => policy.broken !== undefined);
+  const broken = [...policies].filter(({ broken: why }) => why !== undefined).sort(byName)[0];
   const stating = policies.filter((policy) => policy.kinds[question.kind] !== undefined);
   const byKind =
     strictest(stating.flatMap((policy) => policy.kinds[question.kind] ?? [])) ?? UNSET[side][question.kind];
   return {
-    rules: policies
-      .flatMap(({ rules }) => rules)
-      .filter((rule) => governs(rule, question))
-      .sort((a, b) => byCodeUnit(`${a.policy}/${a.name}`, `${b.policy}/${b.name}`)),
+    rules: rulesOf(policies, question),
     byKind,
-    deciders: policies.flatMap(({ deciders }) => deciders ?? []),
+    brokenKind: [...policies].filter(({ brokenKinds }) => brokenKinds.has(question.kind)).sort(byName)[0]?.name,
+    deciders: [...policies].sort(byName).flatMap(({ deciders }) => deciders ?? []),
     broken: broken?.broken === undefined ? undefined : { policy: broken.name, problem: broken.broken },
   };
 }
 
-function governs(rule: CompiledRule, { tool, openWorld, function: name }: FunctionQuestion): boolean {
-  if (rule.openWorld !== undefined && rule.openWorld !== openWorld) return false;
-  return rule.functions.some((pattern) => pattern === '*' || pattern === `${tool}.*` || pattern === `${tool}.${name}`);
+/** By what they name, so that those of other functions cost nothing. */
+function rulesOf(policies: readonly CompiledPolicy[], question: FunctionQuestion): readonly CompiledRule[] {
+  const { tool, openWorld, function: name } = question;
+  const patterns = ['*', `${tool}.*`, `${tool}.${name}`];
+  const named = policies.flatMap(({ rulesByPattern }) => patterns.flatMap((each) => rulesByPattern.get(each) ?? []));
+  return [...new Set(named)]
+    .filter((rule) => rule.openWorld === undefined || rule.openWorld === openWorld)
+    .sort((a, b) => byCodeUnit(orderOf(a), orderOf(b)));
 }
 
-/** What the most harmless call would get. */
-function loosestOf({ rules, byKind, broken }: Side): Verdict {
+function orderOf({ policy, name }: CompiledRule): string {
+  return `${policy}/${name}`;
+}
+
+function byName(a: CompiledPolicy, b: CompiledPolicy): number {
+  return byCodeUnit(a.name, b.name);
+}
+
+/**
+ * What the most harmless call would get.
+ * @param holds of a rule with a condition; undefined where only a call can tell
+ */
+export function loosestOf(
+  { rules, byKind, broken }: Side,
+  holds: (rule: CompiledRule) => boolean | undefined = () => undefined,
+): Verdict {
   if (broken !== undefined) return 'refuse';
-  const always = strictest(rules.flatMap((rule) => (rule.holds === undefined ? rule.do : [])));
+  const told = rules.map((rule) => ({ rule, held: rule.holds === undefined ? true : holds(rule) }));
+  const always = strictest(told.flatMap(({ rule, held }) => (held === true ? rule.do : [])));
   if (always !== undefined) return always;
-  return rules.reduce((loosest, rule) => looser(loosest, rule.do), byKind);
+  return told.reduce((loosest, { rule, held }) => (held === false ? loosest : looser(loosest, rule.do)), byKind);
 }
 
+/** Of the same texts in any order the same: a list of who decides is a set, and so are rules and policies. */
 function hashOf({ tool, function: name, kind, openWorld }: FunctionQuestion, ...sides: readonly Side[]): string {
-  const said = sides.map(({ rules, byKind, deciders, broken }) => ({
+  const said = sides.map(({ rules, byKind, brokenKind, deciders, broken }) => ({
     byKind,
-    deciders,
-    broken: broken?.policy,
-    rules: rules.map((rule) => [rule.policy, rule.name, rule.when, rule.do, rule.deciders, rule.problem !== undefined]),
+    brokenKind: brokenKind !== undefined,
+    broken: broken !== undefined,
+    deciders: setOf(deciders.map(textOf)),
+    rules: setOf(
+      rules.map((rule) =>
+        JSON.stringify([
+          ...[rule.policy, rule.name, rule.when, rule.do, rule.problem !== undefined],
+          rule.deciders === undefined ? null : textOf(rule.deciders),
+        ]),
+      ),
+    ),
   }));
   return createHash('sha256')
     .update(JSON.stringify(['oz0-policy-1', tool, name, kind, openWorld, said]))
     .digest('hex');
+}
+
+function textOf({ roles, groups, notStarter }: Deciders): string {
+  return JSON.stringify([roles && setOf(roles), groups && setOf(groups), notStarter]);
+}
+
+function setOf(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)].sort(byCodeUnit);
 }
 
 function byCodeUnit(a: string, b: string): number {

@@ -23,17 +23,25 @@ export interface HintQuestion {
   /** As the server lists them. */
   readonly annotations: unknown;
   readonly override?: HintOverride | undefined;
-  /** A remote server's count only while its listing is its snapshot. */
+  /** A remote server's count only while its listing is its snapshot; until then nothing is known of the function. */
   readonly annotationsCount: boolean;
+  /** The override was reviewed by an admin, so it may also loosen. */
+  readonly reviewed?: boolean;
 }
 
-export function effectiveHints({ annotations, override = {}, annotationsCount }: HintQuestion): Hints {
-  const said = annotationsCount && isRecord(annotations) ? { ...annotations } : {};
+export function effectiveHints({
+  annotations,
+  override = {},
+  annotationsCount,
+  reviewed = false,
+}: HintQuestion): Hints {
+  if (!annotationsCount) return { kind: 'Undeclared', openWorld: true, idempotent: false };
+  const said = isRecord(annotations) ? { ...annotations } : {};
   for (const [hint, strict] of Object.entries(STRICT)) {
     const wanted = override[hint as keyof HintOverride];
     if (wanted === undefined) continue;
     // A hint that is missing may be set; one that is given, also in a form that nobody can read, only tightened.
-    if (said[hint] === undefined || wanted === strict) said[hint] = wanted;
+    if (said[hint] === undefined || wanted === strict || reviewed) said[hint] = wanted;
   }
   // A policy reads it first, and the server's word would stand against the override's.
   if (override.destructiveHint === true) delete said['readOnlyHint'];

@@ -26,13 +26,47 @@ describe('[P07] overrides of hints', () => {
     expect(effectiveHints({ annotations, override, annotationsCount: true })).toMatchObject(expected);
   });
 
-  test('[P06] they hold where the server’s own word does not count', () => {
-    const override = { readOnlyHint: true, openWorldHint: false };
-    expect(effectiveHints({ annotations: { destructiveHint: true }, override, annotationsCount: false })).toEqual({
-      kind: 'ReadOnly',
-      openWorld: false,
+  test('[P06] before its listing is its snapshot, nothing is known of a remote server’s function', () => {
+    const override = { readOnlyHint: true, openWorldHint: false, idempotentHint: true };
+    expect(effectiveHints({ annotations: { readOnlyHint: true }, override, annotationsCount: false })).toEqual({
+      kind: 'Undeclared',
+      openWorld: true,
       idempotent: false,
     });
+  });
+
+  test('an override that was reviewed also loosens', () => {
+    const annotations = { readOnlyHint: false, destructiveHint: true, openWorldHint: true, idempotentHint: false };
+    const override = { readOnlyHint: true, destructiveHint: false, openWorldHint: false, idempotentHint: true };
+    const question = { annotations, override, annotationsCount: true };
+    expect(effectiveHints(question)).toEqual({ kind: 'Destructive', openWorld: true, idempotent: false });
+    expect(effectiveHints({ ...question, reviewed: true })).toEqual({
+      kind: 'ReadOnly',
+      openWorld: false,
+      idempotent: true,
+    });
+  });
+
+  test('no override that was not reviewed makes a promise that the server’s own hints deny', () => {
+    const values = [undefined, true, false, 'true', null] as const;
+    const flags = [undefined, true, false] as const;
+    const withOnly = (entries: Record<string, unknown>) =>
+      Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined));
+    for (const readOnlyHint of values) {
+      for (const destructiveHint of values) {
+        for (const overReadOnly of flags) {
+          for (const overDestructive of flags) {
+            const annotations = withOnly({ readOnlyHint, destructiveHint });
+            const override = withOnly({ readOnlyHint: overReadOnly, destructiveHint: overDestructive });
+            const { kind } = effectiveHints({ annotations, override, annotationsCount: true });
+            const said = JSON.stringify({ annotations, override });
+            if (destructiveHint === true || overDestructive === true) expect(kind, said).toBe('Destructive');
+            if (readOnlyHint !== undefined && readOnlyHint !== true) expect(kind, said).not.toBe('ReadOnly');
+            if (overReadOnly === false) expect(kind, said).not.toBe('ReadOnly');
+          }
+        }
+      }
+    }
   });
 });
 
@@ -62,10 +96,10 @@ describe('[P07] the AI label', () => {
     expect(args).toEqual(before);
   });
 
-  test.each(['/nothing', '/n', '/items/2', '/items/-', '/body/x', '/toString'])(
+  test.each(['', '/nothing', '/n', '/items/2', '/items/-', '/body/x', '/toString'])(
     'no text at %s is a problem',
     (pointer) => {
-      const labelled = applyAiLabel({ body: 'x', n: 1, items: ['a'] }, pointer, LABEL);
+      const labelled = applyAiLabel({ '': 'x', body: 'x', n: 1, items: ['a'] }, pointer, LABEL);
       expect(labelled).toMatchObject({ ok: false, problem: expect.stringContaining(pointer) });
     },
   );
