@@ -4,6 +4,8 @@ import { flag, integer, list, map, object, objectSchema, optional, type Rule, te
 
 export const FUNCTION_NAME = /^[A-Za-z0-9_./-]{1,128}$/;
 const FUNCTIONS_MAX = 128;
+/** As `admission/tools.yaml` has it. */
+export const OUTPUT_SCHEMA_MAX = 65_536;
 
 const annotations = object(
   {
@@ -50,6 +52,7 @@ const override = object(
         description:
           'JSON Schema (2020-12) of its structured result, which must be an object; a result that does not match is an error. No references to elsewhere. At most 64 KiB.',
         max: 64,
+        maxSize: OUTPUT_SCHEMA_MAX,
       }),
     ),
     usage: optional(usage),

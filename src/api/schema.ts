@@ -284,11 +284,19 @@ export function anyObject({ description, max }: Described & { readonly max: numb
   });
 }
 
-/** Likewise a JSON Schema, of an object: its `type` must say so. */
-export function objectSchema({ description, max }: Described & { readonly max: number }) {
+/**
+ * Likewise a JSON Schema, of an object: its `type` must say so. Its size is counted in characters of JSON; at the API server an
+ * admission policy does that.
+ */
+export function objectSchema({
+  description,
+  max,
+  maxSize,
+}: Described & { readonly max: number; readonly maxSize: number }) {
   const schema = z
     .looseObject({ type: z.literal('object') })
-    .refine((fields) => Object.keys(fields).length <= max, { error: `at most ${max} fields` });
+    .refine((fields) => Object.keys(fields).length <= max, { error: `at most ${max} fields` })
+    .refine((fields) => JSON.stringify(fields).length <= maxSize, { error: `at most ${maxSize} characters` });
   return register(schema, {
     description,
     type: 'object',

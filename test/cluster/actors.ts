@@ -137,7 +137,16 @@ const GROUPS: Record<string, readonly string[]> = {
   'apis/batch/v1': ['jobs', 'cronjobs'],
   'apis/discovery.k8s.io/v1': ['endpointslices'],
   'apis/networking.k8s.io/v1': ['networkpolicies'],
-  'apis/oz0.ai/v1alpha1': ['tools', 'plugins', 'connections', 'agents'],
+  'apis/oz0.ai/v1alpha1': [
+    'tools',
+    'plugins',
+    'connections',
+    'agents',
+    'toolpolicies',
+    'stops',
+    'snapshotapprovals',
+    'toolcalls',
+  ],
 };
 
 function pathOf(kind: string, namespace: string | undefined): string {
@@ -152,12 +161,18 @@ const keepAlive = new Agent({ keepAlive: true });
 
 /** One request without kubectl, which takes a third of a second to start. */
 async function request(actor: Actor, method: string, path: string, type: string, body: unknown): Promise<Answer> {
-  const { server, tls } = await source.current();
+  const { server, authorization, tls } = await source.current();
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const call = httpsRequest(`${server}${path}?dryRun=All`, {
     method,
     agent: keepAlive,
-    headers: { 'content-type': type, 'impersonate-user': actor.user, 'impersonate-group': [...actor.groups] },
+    headers: {
+      'content-type': type,
+      'impersonate-user': actor.user,
+      'impersonate-group': [...actor.groups],
+      ...(authorization === undefined ? {} : { authorization }),
+    },
+    rejectUnauthorized: tls.verify,
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
     ...(tls.cert === undefined ? {} : { cert: tls.cert }),
     ...(tls.key === undefined ? {} : { key: tls.key }),

@@ -39,6 +39,7 @@ const SHIPPED: Record<string, readonly string[]> = {
     'oz0.ai/snapshotapprovals/status: patch',
     'oz0.ai/stops: get list watch',
     'oz0.ai/stops/status: patch',
+    'oz0.ai/toolcalls: delete get list watch',
     'oz0.ai/toollistings: create delete get list patch watch',
     'oz0.ai/toolpolicies: get list watch',
     'oz0.ai/toolpolicies/status: patch',
@@ -56,6 +57,11 @@ const SHIPPED: Record<string, readonly string[]> = {
     'authentication.k8s.io/tokenreviews: create',
     'discovery.k8s.io/endpointslices: list watch',
     'oz0.ai/agents: list watch',
+    'oz0.ai/clustertoolpolicies: list watch',
+    'oz0.ai/stops: list watch',
+    'oz0.ai/toolcalls: create get list watch',
+    'oz0.ai/toolcalls/status: update',
+    'oz0.ai/toolpolicies: list watch',
     'oz0.ai/tools: list watch',
   ],
   'ClusterRole oz0-egress': [
@@ -76,10 +82,23 @@ const SHIPPED: Record<string, readonly string[]> = {
     'oz0.ai/plugins: create delete deletecollection get list patch update watch',
     'oz0.ai/tools: create delete deletecollection get list patch update watch',
   ],
+  'ClusterRole oz0-approver': [
+    'oz0.ai/agents: get list watch',
+    'oz0.ai/snapshotapprovals: create delete get list patch update watch',
+    'oz0.ai/stops: get list watch',
+    'oz0.ai/toolcalls: decide get list patch update watch',
+    'oz0.ai/toolpolicies: get list watch',
+    'oz0.ai/toollistings: get list watch',
+    'oz0.ai/tools: get list watch',
+  ],
   'ClusterRole oz0-operator': [
     'oz0.ai/agents: create delete deletecollection get list patch update watch',
     'oz0.ai/connections: get list watch',
     'oz0.ai/plugins: get list watch',
+    'oz0.ai/snapshotapprovals: create delete deletecollection get list patch update watch',
+    'oz0.ai/stops: create delete deletecollection get list patch update watch',
+    'oz0.ai/toolpolicies: create delete deletecollection get list patch update watch',
+    'oz0.ai/toollistings: get list watch',
     'oz0.ai/tools: get list watch',
   ],
   'ClusterRole oz0-reader': [
@@ -92,7 +111,11 @@ const SHIPPED: Record<string, readonly string[]> = {
     'oz0.ai/agents: get list watch',
     'oz0.ai/connections: get list watch',
     'oz0.ai/plugins: get list watch',
+    'oz0.ai/snapshotapprovals: get list watch',
+    'oz0.ai/stops: get list watch',
+    'oz0.ai/toolcalls: get list watch',
     'oz0.ai/toollistings: get list watch',
+    'oz0.ai/toolpolicies: get list watch',
     'oz0.ai/tools: get list watch',
   ],
 };
@@ -118,7 +141,10 @@ function lines(rules: readonly Rule[]): string[] {
     .sort();
 }
 
-const roles = ['oz0-author', 'oz0-operator', 'oz0-reader', 'oz0-viewer'] as const;
+const roles = ['oz0-approver', 'oz0-author', 'oz0-operator', 'oz0-reader', 'oz0-viewer'] as const;
+
+/** Kinds that say what agents may do, and on which people decide: part of none of Kubernetes' own roles. */
+const KEPT = ['agents', 'toolpolicies', 'stops', 'snapshotapprovals', 'toolcalls', 'clustertoolpolicies'];
 const holderOf = (role: string): Actor => person(`holder-of-${role}`);
 const tool = (namespace: string): Actor => account(namespace, 'oz0t-sample');
 const agent = (namespace: string): Actor => account(namespace, 'reviewer');
@@ -257,11 +283,12 @@ describe('no way round it', () => {
     ['a tool', tool],
     ['an agent', agent],
   ] as const)('[D04] [case 41] [case 79] %s may write none of our kinds, nor read them', async (_, actor) => {
-    const kinds = ['plugins', 'tools', 'connections', 'agents'].flatMap((kind) => [
+    const kinds = ['plugins', 'tools', 'connections', ...KEPT].flatMap((kind) => [
       `${kind}.oz0.ai`,
       `${kind}.oz0.ai/status`,
     ]);
-    expect(await granted(actor(tenant), each([...READ, ...WRITE], kinds, { namespace: tenant }))).toEqual([]);
+    const verbs = [...READ, ...WRITE, 'decide'];
+    expect(await granted(actor(tenant), each(verbs, [...kinds, 'deciders.oz0.ai'], { namespace: tenant }))).toEqual([]);
   });
 });
 
@@ -278,18 +305,39 @@ describe("Kubernetes' own roles", () => {
     expect(await granting('view', WRITE, ...kinds)).toEqual([]);
   });
 
-  test('[D04] [case 41] none of them may read or write a grant', async () => {
+  test('[D04] [Y03] [case 41] none of them may read or write a grant, a policy, a stop, an approval or a call, nor decide', async () => {
+    const kinds = [...KEPT, 'deciders'].map((kind) => `${kind}.oz0.ai`);
     for (const role of ['view', 'edit', 'admin']) {
-      expect(await granting(role, [...READ, ...WRITE], 'agents.oz0.ai'), role).toEqual([]);
+      expect(await granting(role, [...READ, ...WRITE, 'decide'], ...kinds), role).toEqual([]);
     }
   });
 
-  test('[D04] nobody but the controller writes a status', async () => {
-    const kinds = ['plugins', 'tools', 'connections', 'agents'].map((kind) => `${kind}.oz0.ai/status`);
+  test('[Y03] [case 41] who may decide is said by one role, which gives no decider’s role', async () => {
+    const kinds = ['toolcalls.oz0.ai', 'deciders.oz0.ai'];
+    for (const role of roles) {
+      const may = role === 'oz0-approver' ? ['decide toolcalls.oz0.ai'] : [];
+      expect(await granting(role, ['decide'], ...kinds), role).toEqual(may);
+    }
+    for (const name of components) {
+      expect(await granted(component(name), each(['decide', 'patch'], kinds, { namespace: tenant })), name).toEqual([]);
+    }
+  });
+
+  test('[D04] nobody but the controller writes a status, and gateways that of a call', async () => {
+    const kinds = ['plugins', 'tools', 'connections', ...KEPT.filter((kind) => kind !== 'toolcalls')].map(
+      (kind) => `${kind}.oz0.ai/status`,
+    );
     for (const role of ['edit', 'admin', ...roles]) {
       expect(await granting(role, WRITE, ...kinds), role).toEqual([]);
     }
-    expect(await granted(component('controller'), each(['patch'], kinds, { namespace: tenant }))).toHaveLength(4);
+    expect(await granted(component('controller'), each(['patch'], kinds, { namespace: tenant }))).toHaveLength(
+      kinds.length,
+    );
+    const call = ['toolcalls.oz0.ai/status'];
+    for (const role of ['edit', 'admin', ...roles]) expect(await granting(role, WRITE, ...call), role).toEqual([]);
+    expect(await granted(component('gateway'), each(WRITE, call, { namespace: tenant }))).toEqual([
+      'update toolcalls.oz0.ai/status',
+    ]);
   });
 
   test('[D02] who writes tools does not say who may call them, nor the other way round', async () => {

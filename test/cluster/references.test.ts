@@ -222,6 +222,7 @@ describe('[case 79] who changes what uses a Secret must be allowed to get it', (
     ["how long a call of the plugin's tool may take", kept, { spec: tools({ timeout: '90s' }, second) }],
     ['the order of tools', kept, { spec: { tools: [second, ...tools({}).tools] } }],
     ['another image by the same pull secret', 'tool/pulled', { spec: { image: { reference: 'acme.example/tool:2' } } }],
+    ['stricter hints', lone, { spec: { functions: { get: { annotations: { destructiveHint: true } } } } }],
     ['a label of the connection', 'connection/kept', { metadata: { labels: { team: 'a' } } }],
     ['no secrets any more', lone, { spec: { secrets: null, secretRef: null } }],
   ])('but not for %s', async ([, name, patch]) => {

@@ -28,6 +28,11 @@ spec:
 request.userInfo.username == '{{ include "oz0.user" (dict "root" . "component" "controller") }}'
 {{- end }}
 
+{{/* CEL: the request is a gateway's. */}}
+{{- define "oz0.cel.gateway" -}}
+request.userInfo.username == '{{ include "oz0.user" (dict "root" . "component" "gateway") }}'
+{{- end }}
+
 {{/*
 CEL: the request is of one of Kubernetes' own controllers, by their names in kube-system (argument: root, names). Where
 kube-controller-manager has one account for all, of that one.

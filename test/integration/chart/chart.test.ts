@@ -1,5 +1,6 @@
 /** What the chart renders, held against the contracts that the code keeps. */
 import { describe, expect, test } from 'vitest';
+import { OUTPUT_SCHEMA_MAX } from '../../../src/api/functions.ts';
 import { KINDS } from '../../../src/api/kinds.ts';
 import { allReconcilers } from '../../../src/controller/reconcilers.ts';
 import { readSettings as readControllerSettings } from '../../../src/controller/settings.ts';
@@ -265,9 +266,11 @@ describe.skipIf(helm === undefined)(
           () => Promise.reject(new Error('not asked')),
         );
         const declared = rulesFor(reconcilers);
+        // Calls that are long over are no reconciler's objects.
+        const swept = { apiGroups: ['oz0.ai'], resources: ['toolcalls'], verbs: ['delete'] };
         for (const { apiGroups, resources, verbs } of rules('ClusterRole', 'oz0-controller')) {
           for (const resource of resources as string[]) {
-            const may = grants(declared as Rendered[], apiGroups[0], resource);
+            const may = grants([...declared, swept] as Rendered[], apiGroups[0], resource);
             const writes = (verbs as string[]).filter((verb) => !['get', 'list', 'watch'].includes(verb));
             expect(may, `${apiGroups[0]}/${resource}`).toEqual(expect.arrayContaining(writes));
           }
@@ -283,6 +286,14 @@ describe.skipIf(helm === undefined)(
         }
       });
 
+      test('[Y03] the verb decide is in one role, and no part of the operator has it', () => {
+        const deciding = [...ofKind(objects, 'ClusterRole'), ...ofKind(objects, 'Role')].filter((role) =>
+          JSON.stringify(role.rules).includes('"decide"'),
+        );
+        expect(deciding.map(({ metadata }) => metadata.name)).toEqual(['oz0-approver']);
+        expect(JSON.stringify(deciding)).not.toContain('deciders');
+      });
+
       test('[O01] Kubernetes’ own roles take in Plugins and Tools, if wanted, and never Agents', () => {
         const taken = (all: Rendered[]) =>
           ofKind(all, 'ClusterRole').filter(({ metadata }) =>
@@ -293,7 +304,10 @@ describe.skipIf(helm === undefined)(
             .map(({ metadata }) => metadata.name)
             .sort(),
         ).toEqual(['oz0-author', 'oz0-reader']);
-        expect(JSON.stringify(taken(objects).map((role) => role.rules))).not.toContain('agents');
+        const text = JSON.stringify(taken(objects).map((role) => role.rules));
+        for (const kept of ['agents', 'toolpolicies', 'stops', 'snapshotapprovals', 'toolcalls', 'decide']) {
+          expect(text).not.toContain(kept);
+        }
         expect(taken(render('--set=rbac.aggregate=false'))).toEqual([]);
       });
     });
@@ -302,7 +316,7 @@ describe.skipIf(helm === undefined)(
       const policies = ofKind(objects, 'ValidatingAdmissionPolicy');
 
       test('[D04] every policy fails closed, is bound, denies, and says what to do', () => {
-        expect(policies).toHaveLength(12);
+        expect(policies).toHaveLength(15);
         for (const { metadata, spec } of policies) {
           expect(spec.failurePolicy, metadata.name).toBe('Fail');
           const binding = named(objects, 'ValidatingAdmissionPolicyBinding', metadata.name);
@@ -336,6 +350,43 @@ describe.skipIf(helm === undefined)(
           ).spec.validations[0].expression;
         expect(debugging()).toContain("'oz0:break-glass'");
         expect(debugging('--set=admission.breakGlassGroup=')).toBe('false');
+      });
+
+      test('[Y03] gateways write calls, and a break-glass group, where there is one, deletes them', () => {
+        const calls = (...settings: string[]) =>
+          JSON.stringify(named(render(...settings), 'ValidatingAdmissionPolicy', 'tool-calls.oz0.ai'));
+        expect(calls()).toContain("'oz0:break-glass'");
+        expect(calls('--set=admission.breakGlassGroup=')).not.toContain('break-glass');
+        expect(calls('--set=admission.breakGlassGroup=')).not.toContain('in an emergency');
+        expect(calls()).toContain(`system:serviceaccount:${NAMESPACE}:oz0-gateway`);
+      });
+
+      test('[Y06] the cluster is stopped from the namespace that the chart is installed in', () => {
+        const [{ expression }] = named(objects, 'ValidatingAdmissionPolicy', 'stops.oz0.ai').spec.validations;
+        expect(expression).toContain(`namespace == '${NAMESPACE}'`);
+      });
+
+      test('the bound of an output schema is that of its kind', () => {
+        const text = JSON.stringify(named(objects, 'ValidatingAdmissionPolicy', 'tools.oz0.ai').spec);
+        expect(text).toContain(`size() <= ${OUTPUT_SCHEMA_MAX}`);
+      });
+
+      test.each([
+        [[], undefined],
+        [['v1beta1'], 'v1beta1'],
+        [['v1beta1', 'v1'], 'v1'],
+      ])('[P03] who applied an approval is stamped where the API server serves that: %j', (served, version) => {
+        const found = render(
+          ...served.map((one) => `--api-versions=admissionregistration.k8s.io/${one}/MutatingAdmissionPolicy`),
+        ).filter(({ kind }) => kind.startsWith('MutatingAdmission'));
+        expect(found.map(({ kind, apiVersion }) => `${apiVersion} ${kind}`)).toEqual(
+          version === undefined
+            ? []
+            : ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map(
+                (kind) => `admissionregistration.k8s.io/${version} ${kind}`,
+              ),
+        );
+        for (const { metadata } of found) expect(metadata.name).toBe('snapshot-approvals.oz0.ai');
       });
 
       test("[D04] what a distribution runs beside Kubernetes' controllers may be trusted", () => {
