@@ -14,6 +14,8 @@ import type { Hops } from './hops.ts';
 import { type Job, jobKey, jobOf } from './job.ts';
 import { accountKey, principalKey } from './principal.ts';
 import type { CallOutcome, CallRecord, Recorder } from './record.ts';
+import type { KeptResults } from './results/keptResults.ts';
+import { giveResult, READ_ON, READ_ON_DEFINITION, readOn } from './results/readOn.ts';
 import type { RunningCalls } from './runningCalls.ts';
 import {
   type Asked,
@@ -40,6 +42,9 @@ export interface CallsOptions {
   readonly world: World;
   readonly hops: Hops;
   readonly running: RunningCalls;
+  readonly results: KeptResults;
+  /** Of a result that is given at once, by estimate; 0: any. */
+  readonly resultTokens: number;
   readonly serverInfo: { readonly name: string; readonly version: string };
   readonly perAgent: InFlight;
   readonly perTool: InFlight;
@@ -51,29 +56,31 @@ export interface CallsOptions {
 }
 
 export function createCalls(options: CallsOptions): McpHandler<Caller> {
-  const { world } = options;
   return {
     serverInfo: options.serverInfo,
-    listTools: (caller, cursor) => list(world, caller, cursor),
+    listTools: (caller, cursor) => list(options, caller, cursor),
     callTool: (caller, call) => serveCall(options, caller, call),
     subscribe: (caller, onChange) => subscribe(options, caller, onChange),
   };
 }
 
 /** The whole listing at once: it is bounded by what was granted, and a cursor of ours was never given out. */
-function list(world: World, caller: Caller, cursor: string | undefined): Answer {
+function list({ world, results }: CallsOptions, caller: Caller, cursor: string | undefined): Answer {
   if (cursor !== undefined) {
     return { kind: 'error', error: { code: INVALID_PARAMS, message: 'Unknown cursor' } };
   }
   const { offered, missing } = listFor(world, caller);
   const tools = offered.map(({ name, definition }) => ({ name, ...definition }));
+  if (results.hasReader(accountKey(caller.principal))) tools.push({ name: READ_ON, ...READ_ON_DEFINITION });
   const meta = missing.length === 0 ? {} : { _meta: { [META_MISSING]: missing } };
   return { kind: 'result', result: { tools, ...meta } };
 }
 
 async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall): Promise<Answer> {
-  const { world, recorder } = options;
+  const { world, recorder, results } = options;
   const startedMs = performance.now();
+  if (call.name === READ_ON && results.hasReader(accountKey(caller.principal)))
+    return serveReadOn(options, caller, call);
   const target = resolveName(world, caller, call.name);
   const asked: Asked = { args: call.arguments, job: jobFor(world, caller, call.meta) };
   const labels = labelsOf(world, caller, asked.job);
@@ -150,12 +157,39 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
         ? end('stopped', 'stopped', { kind: 'result', result: stoppedResult(stop.because) }, attempted)
         : end('refused', 'stopped', { kind: 'result', result: refusedResult('stopped', stop) }, attempted);
     }
-    return conclude(call, decision, target, attempted, end);
+    const give = (result: JsonObject): JsonObject => {
+      const keepsStructured = decision?.do === 'run' && decision.listed.definition['outputSchema'] !== undefined;
+      const outside = decision?.do === 'run' && decision.described.openWorld;
+      return giveResult(results, options.resultTokens, caller, { target, outside }, result, keepsStructured);
+    };
+    return conclude(call, decision, target, attempted, give, end);
   } finally {
     leaveAgent?.();
     leaveTool?.();
     running.leave();
   }
+}
+
+function serveReadOn({ world, recorder, results }: CallsOptions, caller: Caller, call: ToolCall): Answer {
+  const startedMs = performance.now();
+  const { principal } = caller;
+  const read = readOn(world, results, caller, call.arguments);
+  const job = jobFor(world, caller, call.meta);
+  if (read.ok && read.outside) world.jobs.readOutside(accountKey(principal), jobKey(principal, job));
+  recorder.called({
+    namespace: principal.namespace,
+    serviceAccount: principal.serviceAccount,
+    pod: principal.podUid,
+    tool: 'oz',
+    function: 'read_on',
+    outcome: read.ok ? 'ok' : 'refused',
+    reason: read.ok ? 'none' : read.reason,
+    ...(job.id === undefined ? {} : { job: job.id }),
+    toolPod: undefined,
+    dials: 0,
+    durationMs: performance.now() - startedMs,
+  });
+  return { kind: 'result', result: read.result };
 }
 
 /** Whether the job may have read something that the tool wrote: progress counts, and an answer that cannot be read. */
@@ -198,6 +232,7 @@ function conclude(
   decision: Decision,
   target: Target,
   attempted: Attempted,
+  give: (result: JsonObject) => JsonObject,
   end: (outcome: CallOutcome, reason: string, answer: Answer, attempted: Attempted) => Answer,
 ): Answer {
   const { outcome } = attempted;
@@ -212,7 +247,8 @@ function conclude(
       if (problem !== undefined) {
         return end('tool-error', 'output-mismatch', { kind: 'result', result: mismatchResult(problem) }, attempted);
       }
-      return end(result['isError'] === true ? 'tool-error' : 'ok', 'none', { kind: 'result', result }, attempted);
+      const answered = result['isError'] === true ? 'tool-error' : 'ok';
+      return end(answered, 'none', { kind: 'result', result: give(result) }, attempted);
     }
     case 'error':
       return end('error', 'answered', { kind: 'error', error: passedError(outcome.error) }, attempted);
@@ -270,7 +306,8 @@ function progressOf(call: ToolCall): (method: string, params: JsonObject) => voi
 function subscribe(options: CallsOptions, caller: Caller, onChange: () => void): () => void {
   const { world } = options;
   const { namespace } = caller.principal;
-  const see = (): string => fingerprint(listFor(world, caller));
+  const account = accountKey(caller.principal);
+  const see = (): string => `${fingerprint(listFor(world, caller))}${options.results.hasReader(account)}`;
   let seen = see();
   let timer: NodeJS.Timeout | undefined;
   const check = (): void => {
@@ -283,7 +320,13 @@ function subscribe(options: CallsOptions, caller: Caller, onChange: () => void):
   const wake = (changed: string): void => {
     if (changed === namespace || changed === EVERY_NAMESPACE) timer ??= setTimeout(check, options.settleMs ?? 100);
   };
-  const stops = [world.catalog.onChange(wake), world.listings.onChange(wake)];
+  const stops = [
+    world.catalog.onChange(wake),
+    world.listings.onChange(wake),
+    options.results.onChange((changed) => {
+      if (changed === account) wake(namespace);
+    }),
+  ];
   return () => {
     clearTimeout(timer);
     for (const stop of stops) stop();

@@ -16,6 +16,7 @@ import { createJobLabels } from './jobLabels.ts';
 import { createListings } from './listing/listings.ts';
 import { principalKey } from './principal.ts';
 import type { Recorder } from './record.ts';
+import { createKeptResults } from './results/keptResults.ts';
 import { createRunningCalls } from './runningCalls.ts';
 import { type Caller, type Endpoint, hasEndpoint, type World } from './view.ts';
 
@@ -34,6 +35,8 @@ export interface GatewayLimits {
   readonly sessionLifetimeMs: number;
   readonly dialWindowMs: number;
   readonly listingIntervalMs: number;
+  /** Of a result that a model is given at once, by estimate; 0: any. */
+  readonly resultTokens: number;
 }
 
 export const GATEWAY_LIMITS: GatewayLimits = {
@@ -51,6 +54,7 @@ export const GATEWAY_LIMITS: GatewayLimits = {
   sessionLifetimeMs: 24 * 3_600_000,
   dialWindowMs: 2_000,
   listingIntervalMs: 1_000,
+  resultTokens: 25_000,
 };
 
 export interface GatewayOptions {
@@ -148,6 +152,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       world,
       hops,
       running,
+      results: createKeptResults(),
+      resultTokens: limits.resultTokens,
       serverInfo,
       perAgent,
       perTool: createInFlight(limits.callsPerTool),

@@ -91,6 +91,7 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
     openConnections: dialTools(identity, trustDomain, options.toolPort ?? PORT_TLS),
     sessionKeys: decodedKeys(identity),
     recorder: createRecorder(log, shell.metrics),
+    limits: { resultTokens: settings.resultTokens },
     allowedOrigins: settings.allowedOrigins,
     onListingProblem: ({ namespace, name }, problem) => {
       log.warn({ namespace, tool: name, problem }, 'cannot list a tool');

@@ -20,6 +20,8 @@ export interface Settings {
   readonly lingerMs: number;
   /** After that: how long running calls may go on. */
   readonly drainMs: number;
+  /** Of a result that a model is given at once, by estimate; 0: any. */
+  readonly resultTokens: number;
 }
 
 /** @throws ConfigurationError that names each variable that is missing or wrong */
@@ -50,6 +52,7 @@ export function readSettings(environment: Environment): Settings {
     allowedOrigins: new Set((environment['OZ0_ALLOWED_ORIGINS'] ?? '').split(',').filter((origin) => origin !== '')),
     lingerMs: whole('OZ0_LINGER_MS', 5_000, 60_000),
     drainMs: whole('OZ0_DRAIN_MS', 600_000, 600_000),
+    resultTokens: whole('OZ0_RESULT_TOKENS', 25_000, 1_000_000),
   };
   if (problems.length === 0) return settings;
   throw new ConfigurationError(`These environment variables are missing or wrong:\n${problems.join('\n')}`);

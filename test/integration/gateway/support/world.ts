@@ -157,7 +157,7 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
     },
     sessionKeys: () => keys,
     recorder: { called: (record) => records.push(record) },
-    limits: { listingIntervalMs: 50, ...limits },
+    limits: { listingIntervalMs: 50, resultTokens: 0, ...limits },
     onProblem: (error) => problems.push(error),
     ...(shared.now === undefined ? {} : { now: shared.now }),
     ...(shared.apiSilent === undefined ? {} : { apiSilent: shared.apiSilent }),
