@@ -38,6 +38,7 @@ const policies = (namespace: readonly object[], cluster: readonly object[] = [])
   namespace: namespace.map((spec) => policyOf(spec)),
   cluster: cluster.map((spec) => policyOf(spec, 'ClusterToolPolicy')),
   aiLabel: undefined,
+  aiLabelBroken: false,
 });
 const called = (args: object = {}, labels: readonly string[] = []): Pick<Question, 'call'> => ({
   call: { args: args as JsonObject, labels, job: { id: 'j', proved: false } },

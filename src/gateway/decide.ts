@@ -98,6 +98,8 @@ export interface Terms {
   readonly policyHash: string;
   /** What the namespace puts at the start of texts that people read. */
   readonly aiLabel: string | undefined;
+  /** There is such a mark, and nobody can read it. */
+  readonly aiLabelBroken: boolean;
   /** Of the job, when it was decided: `outside` once it read outside text. */
   readonly labels: readonly string[];
 }
@@ -159,6 +161,7 @@ export function decide(question: Question): Decision {
     honoursKey: described.honoursKey,
     policyHash: policy.of.hash,
     aiLabel: question.policies.aiLabel,
+    aiLabelBroken: question.policies.aiLabelBroken,
     labels: call?.labels ?? NO_LABELS,
   };
   if (verdict.do === 'wait') return { do: 'ask', ...terms, ...saidBy(verdict), deciders: verdict.deciders };

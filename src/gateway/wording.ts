@@ -47,7 +47,7 @@ const REFUSED: Readonly<Record<ToldReason, string>> = {
   'api-silent':
     'The gateway cannot see now whether this was stopped, and makes only calls that read. The call was not made; try again later.',
   'no-place-for-label':
-    'What this function writes is marked as written by an AI, and the argument for it is no text. The call was not made; give it as text.',
+    'What this function writes is marked as written by an AI, and there is no text to put the mark on, or no mark that can be read. The call was not made; give that argument as text.',
   'needs-a-person': 'A person must allow this call first. It was not made.',
 };
 

@@ -20,6 +20,8 @@ export interface Policies {
   readonly cluster: readonly CompiledPolicy[];
   /** What a namespace puts at the start of texts that people read. */
   readonly aiLabel: string | undefined;
+  /** There is such a mark, and it cannot be read: what should carry it must not be sent. */
+  readonly aiLabelBroken: boolean;
 }
 
 export interface Catalog {
@@ -160,6 +162,7 @@ export function createCatalog(options: CatalogOptions = {}): Catalog {
           namespace: own,
           cluster: [...(policies.get(EVERY_NAMESPACE)?.values() ?? [])],
           aiLabel: own.find(({ aiLabel }) => aiLabel !== undefined)?.aiLabel,
+          aiLabelBroken: own.some(({ aiLabelBroken }) => aiLabelBroken),
         };
         policiesKept.set(namespace, kept);
       }
@@ -199,11 +202,11 @@ function problemOfTool(tool: CompiledTool | undefined): string | undefined {
 }
 
 function problemOfPolicy(policy: CompiledPolicy | undefined): string | undefined {
-  if (policy === undefined || policy.broken !== undefined) return policy?.broken;
-  const rules = policy.rules.flatMap(({ name, problem }) =>
-    problem === undefined ? [] : [`rule ${name}: ${problem}`],
-  );
-  return rules.length === 0 ? undefined : rules.join('; ').slice(0, MAX_PROBLEM_CHARS);
+  if (policy === undefined || policy.problems.length === 0) return policy?.broken;
+  return policy.problems
+    .map(({ field, message }) => `${field}: ${message}`)
+    .join('; ')
+    .slice(0, MAX_PROBLEM_CHARS);
 }
 
 const MAX_PROBLEM_CHARS = 1_000;

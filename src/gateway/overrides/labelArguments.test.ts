@@ -36,6 +36,12 @@ describe('[P07] the mark on what an agent writes', () => {
     expect(args).toEqual(before);
   });
 
+  test('a mark that cannot be read: what should carry it is not sent, the rest is', () => {
+    const broken = { ...terms(undefined, '/body'), aiLabelBroken: true };
+    expect(labelArguments(broken, { body: 'hi' }).ok).toBe(false);
+    expect(labelArguments(broken, { title: 'hi' }).ok).toBe(true);
+  });
+
   test('a local tool is told the mark, a remote one is not', () => {
     expect(labelArguments(terms('[AI] ', undefined, false), {})).toMatchObject({
       meta: { 'ai.oz0/ai-label': '[AI] ' },

@@ -14,10 +14,14 @@ export type LabelledArguments =
 
 const NONE: JsonObject = {};
 
-export function labelArguments({ tool, described, aiLabel }: Terms, args: JsonObject): LabelledArguments {
+export function labelArguments(terms: Terms, args: JsonObject): LabelledArguments {
+  const { tool, described, aiLabel, aiLabelBroken } = terms;
+  const pointer = described.override?.aiLabel;
+  if (aiLabelBroken && pointer !== undefined && isWritten(args, pointer)) {
+    return { ok: false, problem: 'the label of the namespace cannot be read' };
+  }
   if (aiLabel === undefined) return { ok: true, arguments: args, meta: NONE };
   const meta = tool.remote ? NONE : { [META_AI_LABEL]: aiLabel };
-  const pointer = described.override?.aiLabel;
   // Where nothing is written, people read nothing.
   if (pointer === undefined || !isWritten(args, pointer)) return { ok: true, arguments: args, meta };
   const labelled = applyAiLabel(args, pointer, aiLabel);

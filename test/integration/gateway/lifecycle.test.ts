@@ -78,6 +78,18 @@ const LISTEN = JSON.stringify({
 const LISTEN_HEADERS = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' };
 
 describe('change notices', () => {
+  test('[R12] who was given a part of a result is told that there is a way to read on', async () => {
+    await Promise.all([world.close(), fake.close()]);
+    await start({ resultTokens: 10 });
+    fake.functions['act'] = () => text('x'.repeat(1_000));
+    const stream = await openStream('POST', LISTEN, LISTEN_HEADERS);
+    await until(() => stream.messages().length === 1, 'acknowledged');
+    await callTool(world, 'acme__act');
+    await until(() => stream.messages().length === 2, 'told');
+    await world.listed(['acme__act', 'oz__read_on']);
+    stream.close();
+  });
+
   test('[N04] both eras are told when their own listing changed, and not when another’s did', async () => {
     const session = await initialize(world);
     const modern = await openStream('POST', LISTEN, LISTEN_HEADERS);

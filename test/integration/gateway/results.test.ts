@@ -48,7 +48,7 @@ describe('[R12] a large result', () => {
     expect(tool.runs).toEqual({ big: 3 });
   });
 
-  test('the way to read on is shown once there is something to read, and told to who listens', async () => {
+  test('the way to read on is shown once there is something to read', async () => {
     expect((await callTool(world, 'oz__read_on', { result: 'x', part: 1 })).body.error.code).toBe(-32602);
     await callTool(world, 'gh__small');
     await world.listed(['gh__big', 'gh__small']);
