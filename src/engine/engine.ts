@@ -244,8 +244,9 @@ export function startEngine(options: EngineOptions): Engine {
     namespace: string | undefined,
   ): Promise<PassResult> {
     const raw = kindOf(reconciler.resource).store.get(name, namespace);
+    const within = resourceKey(reconciler.resource) === resourceKey(NAMESPACES) ? name : namespace;
     // What is being deleted is the garbage collector's, and nothing can be made in a namespace that ends.
-    if (!raw || raw.metadata.deletionTimestamp !== undefined || isEnding(namespace)) {
+    if (!raw || raw.metadata.deletionTimestamp !== undefined || isEnding(within)) {
       forget(key);
       return { result: 'idle', writes: 0 };
     }

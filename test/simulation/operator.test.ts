@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { resourceKey } from '../../src/engine/contract.ts';
-import { AGENT, CONFIG_MAP, PLUGIN, TOOL } from '../../src/reconcilers/resources.ts';
-import { inAcme, MADE, operatorWorld, readyOf, STORY, tell } from './operator-world.ts';
+import { countAt } from '../../src/reconcilers/live.ts';
+import { AGENT, CONFIG_MAP, DAEMON_SET, DEPLOYMENT, NAMESPACE, PLUGIN, TOOL } from '../../src/reconcilers/resources.ts';
+import { refTo } from './api-server.ts';
+import { edit, inAcme, MADE, operatorWorld, readyOf, STORY, tell } from './operator-world.ts';
 import { endState, isOurs, type World } from './world.ts';
 
 /** The story without a disturbance, with which all others are compared. */
@@ -67,6 +69,45 @@ describe('[K10] an id that two Plugins want', () => {
     // The first gave it up at the end of the story, and nobody had to touch the second.
     expect(live(world, TOOL, 'acme-fetch')?.metadata.ownerReferences?.[0]?.name).toBe('acme-web');
     expect(readyOf(live(world, PLUGIN, 'acme-web'))).toBe('True');
+  });
+});
+
+describe('a Tool that moves between one pod a node and pods anywhere', () => {
+  it('never is without a workload that takes calls', async () => {
+    const world = operatorWorld();
+    world.start();
+    await tell(world);
+    const since = world.server.version();
+    edit(world, TOOL, 'everything', { affinity: 'node' });
+    await world.settle();
+    const log = world.server.log.filter(
+      ({ version, object }) => version > since && object.metadata.name === 'oz0t-everything',
+    );
+    const gone = log.findIndex(({ type, kind }) => type === 'DELETED' && kind === resourceKey(DEPLOYMENT));
+    const up = log.findIndex(
+      ({ kind, object }) => kind === resourceKey(DAEMON_SET) && countAt(object, 'status', 'numberReady') > 0,
+    );
+    expect(up).toBeGreaterThanOrEqual(0);
+    expect(gone).toBeGreaterThan(up);
+    await expectQuiet(world);
+  });
+});
+
+describe('[K01] a namespace that ends', () => {
+  it('is left alone: nothing is put back there, and nothing is said', async () => {
+    const world = operatorWorld();
+    world.start();
+    await tell(world);
+    world.server.edit(refTo(NAMESPACE, 'acme'), 'kubernetes', (namespace) => ({
+      ...namespace,
+      status: { phase: 'Terminating' },
+    }));
+    await world.settle();
+    const before = world.server.version();
+    for (const name of names(world, DAEMON_SET)) world.server.delete(inAcme(DAEMON_SET, name), 'namespace-controller');
+    for (const name of names(world, CONFIG_MAP)) world.server.delete(inAcme(CONFIG_MAP, name), 'namespace-controller');
+    await world.settle();
+    expect(world.writes(before)).toEqual([]);
   });
 });
 

@@ -8,7 +8,13 @@ type Fields = Readonly<Record<string, unknown>>;
 export function live(wanted: KubeObject, status: Fields = {}): KubeObject {
   const all =
     wanted.kind === 'DaemonSet'
-      ? { desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberReady: 2, numberAvailable: 2 }
+      ? {
+          desiredNumberScheduled: 2,
+          currentNumberScheduled: 2,
+          updatedNumberScheduled: 2,
+          numberReady: 2,
+          numberAvailable: 2,
+        }
       : { replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2 };
   return {
     ...wanted,

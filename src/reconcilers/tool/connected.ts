@@ -43,7 +43,7 @@ export function connected({ credentials, remote, current, listing, trouble }: Co
   const troubles = secretTroubles(credentials, [listing, trouble]);
   if (troubles.length > 0) return fails(TYPE, reasonOf(troubles), describeTroubles(troubles));
   if (listing.state === 'ok') return holds(TYPE, CONNECTED, said(credentials));
-  if (remote && trouble.state === 'ok' && trouble.value.phase === 'Down') {
+  if (remote && trouble.state === 'ok' && trouble.value.phase === 'Down' && trouble.value.sandbox.holds) {
     return fails(TYPE, SERVER_UNREACHABLE, trouble.value.problem ?? 'The remote server does not answer.');
   }
   return pending(TYPE, CONNECTING, 'No pod has said yet that it has what it needs.');

@@ -74,16 +74,29 @@ export function installed({ workload, pods, trouble, secrets, trust }: Installed
   }
   if (!trust) return pending(TYPE, WAITING_FOR_TRUST, `${count} The operator's CA is not in this namespace yet.`);
   if (secrets.length > 0) return fails(TYPE, reasonOf(secrets), `${count} ${describeTroubles(secrets)}`);
-  return fromTrouble(count, pods, trouble) ?? pending(TYPE, ROLLING_OUT, count);
+  return fromTrouble(count, pods, trouble) ?? pending(TYPE, ROLLING_OUT, `${count}${withoutPod(workload)}`);
+}
+
+/** A DaemonSet's status does not say why a pod could not be made; its events do, which the controller does not read. */
+function withoutPod(workload: KubeObject): string {
+  if (workload.kind !== 'DaemonSet') return '';
+  const nodes =
+    countAt(workload, 'status', 'desiredNumberScheduled') - countAt(workload, 'status', 'currentNumberScheduled');
+  if (nodes <= 0) return '';
+  const { name, namespace } = workload.metadata;
+  const events = `kubectl describe daemonset ${name} -n ${namespace}`;
+  return ` ${nodes} ${nodes === 1 ? 'node has' : 'nodes have'} no pod yet. If that stays, a quota or Pod Security may refuse it: see the events of ${events}.`;
 }
 
 function fromTrouble(count: string, pods: readonly ToolPod[], trouble: Sensed<SidecarStatus>): Fact | undefined {
   if (trouble.state !== 'ok') return undefined;
-  const { phase, problem, podUid } = trouble.value;
+  const { phase, problem, podUid, sandbox } = trouble.value;
   const pod = pods.find(({ uid }) => uid === podUid);
   if (problem === undefined || !pod) return undefined;
   const message = `${count} ${where(pod)}: ${problem}`;
-  return phase === 'Down' ? fails(TYPE, SERVER_FAILS, message) : pending(TYPE, ROLLING_OUT, message);
+  // Before its walls were seen to hold, nothing of it was started that could fail.
+  const failed = phase === 'Down' && sandbox.holds;
+  return failed ? fails(TYPE, SERVER_FAILS, message) : pending(TYPE, ROLLING_OUT, message);
 }
 
 function where({ name, node }: ToolPod): string {

@@ -289,6 +289,18 @@ describe('Installed: what pods say', () => {
       'False ServerFails',
     ],
     [
+      'its walls were not seen to hold yet, so nothing of it was started',
+      behind(BAD_POD, {
+        trouble: anAnswer({
+          podUid: 'b-uid',
+          phase: 'Down',
+          problem: 'the sandbox is not proved yet',
+          sandbox: { ...anAnswer().sandbox, holds: false },
+        }),
+      }),
+      'Unknown RollingOut',
+    ],
+    [
       'the sidecar waits for something',
       behind(BAD_POD, { trouble: anAnswer({ podUid: 'b-uid', phase: 'Starting', problem: 'egress does not answer' }) }),
       'Unknown RollingOut',
@@ -303,6 +315,14 @@ describe('Installed: what pods say', () => {
     expect(verdict(status, 'Installed')).toBe(wanted);
     if (wanted.startsWith('False')) expect(verdict(status, 'Ready'), '[O02] Degraded').toBe(wanted);
     if (wanted.startsWith('Unknown')) expect(verdict(status, 'Ready'), '[O02] Progressing').toMatch(/^Unknown/);
+  });
+
+  test('[case 115] pods that are not made at all: where the reason is to be found', () => {
+    const none = { currentNumberScheduled: 0, numberReady: 0, numberAvailable: 0, updatedNumberScheduled: 0 };
+    const status = see({ workload: live(wantedWorkload(TOOL), none), pods: [] });
+    expect(verdict(status, 'Installed')).toBe('Unknown RollingOut');
+    expect(messageOf(status, 'Installed')).toContain('kubectl describe daemonset oz0t-everything -n acme');
+    expect(messageOf(see(behind(BAD_POD)), 'Installed')).not.toContain('describe');
   });
 
   test('the message says which pod, where, and why', () => {
