@@ -7,7 +7,7 @@
  * functions there are those that look, and none that make large texts; a pattern of `matches` is written out, so
  * that no argument brings one.
  */
-import { celList, celMap, isCelError, parse, plan } from '@bufbuild/cel';
+import { type CelInput, celList, celMap, isCelError, parse, plan } from '@bufbuild/cel';
 import { jsonView } from './jsonView.ts';
 import { environment, FIELD, HAS, OVER, within } from './metered.ts';
 import { compilePattern, type Pattern } from './pattern.ts';
@@ -31,7 +31,7 @@ export type Truth = boolean | 'error';
 
 /** One call as conditions see it, with what judging them may cost together. */
 export interface Subject {
-  readonly variables: Readonly<Record<string, unknown>>;
+  readonly variables: Readonly<Record<keyof Bindings, CelInput>>;
   readonly work: Work;
 }
 
@@ -50,20 +50,47 @@ const MAX_NESTING = 2;
 /** Instructions of a pattern's program. */
 const MAX_PATTERN = 1_000;
 
-export function subjectOf({ args, call, kind, openWorld, agent, job, labels }: Bindings, work = new Work()): Subject {
-  const map = (fields: object) => celMap(new Map(Object.entries(fields)));
-  return {
-    variables: {
-      args: jsonView(args, work),
-      call: map(call),
-      kind,
-      openWorld,
-      agent: map(agent),
-      job: map(job),
-      labels: celList(labels),
-    },
-    work,
-  };
+export function subjectOf(bindings: Bindings, work = new Work()): Subject {
+  return { variables: new Variables(bindings, work), work };
+}
+
+/** Each is made when a condition asks for it: most ask for `args` alone. */
+class Variables implements Readonly<Record<keyof Bindings, CelInput>> {
+  readonly #bindings: Bindings;
+  readonly #work: Work;
+  #args: CelInput | undefined;
+
+  constructor(bindings: Bindings, work: Work) {
+    this.#bindings = bindings;
+    this.#work = work;
+  }
+
+  get args(): CelInput {
+    this.#args ??= jsonView(this.#bindings.args, this.#work);
+    return this.#args;
+  }
+  get call(): CelInput {
+    return mapOf(this.#bindings.call);
+  }
+  get kind(): string {
+    return this.#bindings.kind;
+  }
+  get openWorld(): boolean {
+    return this.#bindings.openWorld;
+  }
+  get agent(): CelInput {
+    return mapOf(this.#bindings.agent);
+  }
+  get job(): CelInput {
+    return mapOf(this.#bindings.job);
+  }
+  get labels(): CelInput {
+    return celList(this.#bindings.labels);
+  }
+}
+
+function mapOf(fields: object): CelInput {
+  return celMap(new Map(Object.entries(fields)));
 }
 
 export function compileExpression(text: string): Compiled {
@@ -81,7 +108,7 @@ export function compileExpression(text: string): Compiled {
     const evaluate = ({ variables, work }: Subject): Truth =>
       within({ work, patterns }, () => {
         try {
-          const result = program(variables as never);
+          const result = program(variables);
           return typeof result === 'boolean' ? result : 'error';
         } catch {
           return 'error';
