@@ -5,7 +5,7 @@ import { headers, remoteRules } from './headers.ts';
 import { hostPattern } from './hosts.ts';
 import { resources } from './resources.ts';
 import { nodeSelector, runtimeClassName, tolerations } from './scheduling.ts';
-import { choice, integer, list, optional, type Rule, text, withDefault } from './schema.ts';
+import { choice, flag, integer, list, optional, type Rule, text, withDefault } from './schema.ts';
 import { oneSourceRule } from './sources.ts';
 
 /** User of the sidecar's process in every tool pod; no tool may be it. */
@@ -24,6 +24,12 @@ export const settingsFields = {
     }),
   ),
   headers: optional(headers),
+  usesModel: optional(
+    flag({
+      description:
+        "Whether it asks a model: it then finds the cluster's model gateway in `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL`. The key is put in on the way.",
+    }),
+  ),
   affinity: optional(
     choice(['node', 'any'], {
       description:
@@ -91,6 +97,7 @@ interface Placed {
   readonly affinity?: 'node' | 'any';
   readonly replicas?: number;
   readonly url?: unknown;
+  readonly usesModel?: boolean;
 }
 
 /** Rules over a Tool's spec, and over a Plugin's entry. */
@@ -103,6 +110,12 @@ export const settingsRules = [
     test: ({ url, affinity }: Placed) => url === undefined || affinity === undefined || affinity === 'any',
     message: 'a remote server has no node: any, or leave it out',
     field: '.affinity',
+  },
+  {
+    cel: '!has(self.url) || !has(self.usesModel) || !self.usesModel',
+    test: ({ url, usesModel }: Placed) => url === undefined || usesModel !== true,
+    message: 'a remote server asks its own model: leave usesModel out',
+    field: '.usesModel',
   },
   {
     cel: "!has(self.replicas) || has(self.url) || (has(self.affinity) && self.affinity == 'any')",

@@ -52,6 +52,7 @@ export async function start(shell: Shell): Promise<Running> {
     image: settings.image,
     userNamespaces: decideUserNamespaces(settings.userNamespaces, await lookAtNodes(client, settings, shell.log)),
     resources: settings.resources,
+    modelGateway: settings.modelGateway,
   };
   shell.log.info({ userNamespaces: operator.userNamespaces, image: operator.image }, 'tool pods are made so');
 

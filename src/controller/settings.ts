@@ -14,6 +14,8 @@ export interface Settings {
   readonly image: string;
   readonly userNamespaces: UserNamespaceMode;
   readonly resources: Resources;
+  /** The cluster has a model gateway; egress knows where. */
+  readonly modelGateway: boolean;
   /** Edge, for its signer. */
   readonly edge: { readonly host: string; readonly port: number };
   readonly trustFile: string;
@@ -60,6 +62,7 @@ export function readSettings(environment: Environment): Settings {
       requests: amounts('OZ0_TOOL_REQUEST', DEFAULT_RESOURCES.requests),
       limits: amounts('OZ0_TOOL_LIMIT', DEFAULT_RESOURCES.limits),
     },
+    modelGateway: environment['OZ0_MODEL_GATEWAY'] === 'true',
     edge: { host: text('OZ0_EDGE_HOST', `oz0-edge.${namespace}.svc`), port },
     trustFile: text('OZ0_TRUST_FILE', '/oz0/trust/ca.crt'),
     tokenFile: text('OZ0_TOKEN_FILE', '/oz0/identity/token'),

@@ -31,6 +31,12 @@ export const AUDIENCE_IDENTITY = 'oz0-ca';
 /** CONNECT target of the one route of egress that is open to a client without a certificate: edge's signer. */
 export const SIGNER_ROUTE = 'edge.oz0.internal:443';
 
+/** CONNECT target of the cluster's model gateway: egress ends the tunnel itself, and puts the operator's key in. */
+export const MODEL_ROUTE = 'model.oz0.internal:443';
+
+/** What a tool has in the place of the model gateway's key. The same for all: it is worth nothing anywhere. */
+export const MODEL_PLACEHOLDER = 'sk-oz0-the-key-is-put-in-on-the-way';
+
 /** Longest name of a function that every model vendor takes. */
 export const MODEL_NAME_LIMIT = 64;
 

@@ -94,6 +94,7 @@ export function createEgressCatalog({ fixed, synced }: CatalogOptions): EgressCa
         if (hosts === undefined) return 'no-such-tool';
         return hosts.broken ? 'tool-broken' : undefined;
       },
+      usesModel: (tool) => hostsOf(tool)?.usesModel ?? false,
     },
     problems: (tool) => hostsOf(tool)?.problems ?? [],
     networks: all,

@@ -15,9 +15,10 @@ import { dialNamed } from '../net/dialNamed.ts';
 import { createRateLimit } from '../net/rateLimit.ts';
 import type { Resolve } from '../net/resolve.ts';
 import type { Log } from '../runtime/log.ts';
+import type { ModelRoute } from './modelRoute.ts';
 import { answerOf, type EgressOutcome, type Refused, writeAnswer } from './refusal.ts';
 import { createToolLimits, TOOL_LIMITS, type ToolLimitOptions } from './toolLimits.ts';
-import { type Tunnel, type TunnelBounds, type TunnelResult, tunnel } from './tunnel.ts';
+import { type TunnelBounds, type TunnelResult, tunnel } from './tunnel.ts';
 
 export interface ConnectHandlerOptions {
   readonly policy: EgressPolicy;
@@ -28,6 +29,8 @@ export interface ConnectHandlerOptions {
   /** Where the signer answers. */
   readonly signer: { readonly host: string; readonly port: number };
   readonly signerBounds?: TunnelBounds;
+  /** Unset: the cluster has no model gateway. */
+  readonly model?: ModelRoute;
   readonly toolBounds?: TunnelBounds;
   readonly toolLimits?: Partial<ToolLimitOptions>;
   readonly dialTimeoutMs?: number;
@@ -45,18 +48,21 @@ export interface ConnectHandler {
   readonly onConnect: (request: IncomingMessage, socket: Duplex, head: Buffer, peer: Identity | undefined) => void;
   /** Ends tunnels that what is known now would not open. */
   readonly recheck: () => void;
-  /** Ends tunnels into networks that an admin opened: what replaces this process may have been told otherwise. [N09] */
-  readonly endOpened: () => void;
+  /**
+   * The process ends: tunnels into networks that an admin opened end now, since what replaces this process may have been told otherwise
+   * [N09], those to the model gateway after their next answer.
+   */
+  readonly wane: () => void;
   /** Tunnels that are open. */
   readonly open: () => number;
 }
 
 interface LiveTunnel {
-  readonly tool: ToolIdentity;
-  readonly target: ConnectTarget;
-  readonly address: string;
+  /** Whether it would be opened now. */
+  readonly allowed: () => boolean;
+  /** It leads into a network that an admin opened. */
   readonly opened: boolean;
-  readonly tunnel: Tunnel;
+  readonly end: () => void;
 }
 
 const DIAL_TIMEOUT_MS = 5_000;
@@ -115,6 +121,9 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
         // `decideConnect` gives hosts to tools only.
         if (peer?.kind !== 'tool') return refuse(client, source, { reason: 'not-a-tool', peer, target });
         return serveHost(asked, peer, decision.pattern);
+      case 'model':
+        if (peer?.kind !== 'tool') return refuse(client, source, { reason: 'not-a-tool', peer, target });
+        return serveModel(asked, peer);
     }
   }
 
@@ -179,6 +188,27 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
     }
   }
 
+  async function serveModel({ client, head, source, peer, target }: Asked, tool: ToolIdentity) {
+    const { model } = options;
+    if (model === undefined) return refuse(client, source, { reason: 'no-model-gateway', peer, target });
+    const release = limits.take(keyOf(tool));
+    if (release === undefined) return refuse(client, source, { reason: 'too-many', peer, target });
+    try {
+      options.count('model');
+      say('info', source, tool, { target: formatTarget(target), decision: 'model' });
+      accept(client);
+      if (head.length > 0) client.unshift(head);
+      const { ended, end } = model.serve(client, tool);
+      const allowed = () => decideConnect(tool, target, policy).kind === 'model';
+      const entry: LiveTunnel = { allowed, opened: false, end };
+      live.add(entry);
+      await ended;
+      live.delete(entry);
+    } finally {
+      release();
+    }
+  }
+
   async function carry(
     dialled: {
       readonly socket: Socket;
@@ -211,10 +241,13 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
         ...(target.port === 443 ? { withinMs: HELLO_WITHIN_MS } : {}),
       },
     });
-    const entry: LiveTunnel = { tool, target, address, opened, tunnel: running };
+    const allowed = () =>
+      decideConnect(tool, target, policy).kind === 'host' &&
+      options.judge(address, { namespace: tool.namespace, port: target.port }).kind === 'dial';
+    const entry: LiveTunnel = { allowed, opened, end: () => running.end('no-longer-allowed') };
     live.add(entry);
     // The configuration may have changed while the host was dialled.
-    recheckOne(entry);
+    if (!allowed()) entry.end();
     const result = await running.ended;
     live.delete(entry);
     options.countEnd?.(result);
@@ -222,13 +255,6 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
       const { end, bytesUp, bytesDown } = result;
       say('warn', source, tool, { ...said, decision: 'cut', reason: end, bytesUp, bytesDown, ms: now() - started });
     }
-  }
-
-  function recheckOne({ tool, target, address, tunnel: running }: LiveTunnel): void {
-    const allowed =
-      decideConnect(tool, target, policy).kind === 'host' &&
-      options.judge(address, { namespace: tool.namespace, port: target.port }).kind === 'dial';
-    if (!allowed) running.end('no-longer-allowed');
   }
 
   function say(level: 'info' | 'warn', source: string, peer: Identity | undefined, fields: object): void {
@@ -273,10 +299,11 @@ export function createConnectHandler(options: ConnectHandlerOptions): ConnectHan
         .finally(() => open--);
     },
     recheck() {
-      for (const entry of [...live]) recheckOne(entry);
+      for (const { allowed, end } of [...live]) if (!allowed()) end();
     },
-    endOpened() {
-      for (const { opened, tunnel: running } of [...live]) if (opened) running.end('no-longer-allowed');
+    wane() {
+      options.model?.wane();
+      for (const { opened, end } of [...live]) if (opened) end();
     },
     open: () => open,
   };

@@ -15,6 +15,7 @@ import type { Log } from '../runtime/log.ts';
 import type { Running, Shell } from '../runtime/process.ts';
 import { createEgressCatalog } from './catalog.ts';
 import { type ConnectHandler, createConnectHandler } from './connectHandler.ts';
+import { createModelRoute, type ModelGateway, type ModelRoute } from './modelRoute.ts';
 import { readSettings, type Settings } from './settings.ts';
 import type { ToolLimitOptions } from './toolLimits.ts';
 import type { TunnelBounds } from './tunnel.ts';
@@ -36,6 +37,8 @@ export interface EgressOptions {
   readonly host?: string;
   readonly port: number;
   readonly signerBounds?: TunnelBounds;
+  /** Unset: there is none. */
+  readonly model?: ModelGateway;
   readonly toolBounds?: TunnelBounds;
   readonly toolLimits?: Partial<ToolLimitOptions>;
   readonly dialTimeoutMs?: number;
@@ -163,7 +166,7 @@ export function startEgress(shell: Shell, options: EgressOptions): Running & { r
       if (identity.current() === undefined) stop.abort(new Error('egress closes'));
       const server = await starting.catch(() => undefined);
       const closing = server?.close(options.drainMs);
-      handler.endOpened();
+      handler.wane();
       await closing;
       unfollow?.();
       clearTimeout(rechecking);
@@ -189,6 +192,7 @@ function handleConnects(shell: Shell, options: EgressOptions, signal: AbortSigna
     resolve: options.resolve ?? createResolver(),
     signer: options.edge,
     ...(options.signerBounds === undefined ? {} : { signerBounds: options.signerBounds }),
+    ...(options.model === undefined ? {} : { model: modelRoute(shell, options.model) }),
     ...(options.toolBounds === undefined ? {} : { toolBounds: options.toolBounds }),
     ...(options.toolLimits === undefined ? {} : { toolLimits: options.toolLimits }),
     ...(options.dialTimeoutMs === undefined ? {} : { dialTimeoutMs: options.dialTimeoutMs }),
@@ -207,6 +211,11 @@ function handleConnects(shell: Shell, options: EgressOptions, signal: AbortSigna
     signal,
   });
   return handler;
+}
+
+function modelRoute({ log, metrics }: Shell, gateway: ModelGateway): ModelRoute {
+  const requests = metrics.counter('model_requests_total', 'Requests to the model gateway, by outcome.', ['outcome']);
+  return createModelRoute({ gateway, log, count: (outcome) => requests.inc({ outcome }) });
 }
 
 function ownAddresses(): readonly Cidr[] {

@@ -8,7 +8,7 @@ import type { NetworkClass } from '../domain/egress/judgeAddress.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import type { HostDialled } from '../net/dialHost.ts';
 
-export type EgressOutcome = 'signer' | 'connected' | RefusalReason;
+export type EgressOutcome = 'signer' | 'connected' | 'model' | RefusalReason;
 
 export type RefusalReason =
   | ConnectRefusal
@@ -19,6 +19,8 @@ export type RefusalReason =
   | 'too-many'
   /** This tool asked for too many names under its wildcards. */
   | 'too-many-names'
+  /** The cluster's admin has configured none. */
+  | 'no-model-gateway'
   /** The signer did not answer. */
   | 'upstream-failed';
 
@@ -43,6 +45,8 @@ const ANSWERS: Readonly<Record<RefusalReason, readonly [number, string]>> = {
   'no-such-tool': [403, 'http_request_denied'],
   'tool-broken': [403, 'http_request_denied'],
   'address-refused': [403, 'destination_ip_prohibited'],
+  'model-not-declared': [403, 'http_request_denied'],
+  'no-model-gateway': [503, 'proxy_configuration_error'],
   'bad-request': [400, 'http_request_error'],
   'too-many': [429, 'connection_limit_reached'],
   'too-many-names': [429, 'connection_limit_reached'],
@@ -124,6 +128,10 @@ function messageOf({ reason, peer, target, class: what, code, problems = [] }: R
       return `the hosts of ${tool} cannot be read: ${problems.join('; ').slice(0, 600)}`;
     case 'not-ready':
       return 'egress has not seen the whole configuration yet; try again';
+    case 'model-not-declared':
+      return `${tool} does not say that it asks a model: set spec.usesModel: true`;
+    case 'no-model-gateway':
+      return 'the cluster has no model gateway: a cluster admin sets model.url of the chart';
     case 'address-refused':
       return addressMessage(host, what);
     case 'bad-request':

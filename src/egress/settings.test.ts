@@ -51,3 +51,39 @@ describe('[O03] settings of egress', () => {
     }
   });
 });
+
+describe('[S09] the model gateway of the cluster', () => {
+  const model = (more: Record<string, string>) => readSettings({ ...NEEDED, ...more }).model;
+
+  test('there is none unless there is a URL', () => {
+    expect(model({ OZ0_MODEL_URL: '', OZ0_MODEL_KEY_FILE: '/oz0/model/key' })).toBeUndefined();
+  });
+
+  test.each(['https://models.example.com/base', 'http://gateway.models.svc:4000', 'http://g.m.svc.cluster.local'])(
+    '%s is taken, with the usual header and paths',
+    (url) => {
+      expect(model({ OZ0_MODEL_URL: url })).toMatchObject({
+        url: new URL(url),
+        header: 'Authorization',
+        format: 'Bearer '.concat('$', '{value}'),
+        paths: expect.arrayContaining(['/v1/messages']),
+      });
+    },
+  );
+
+  test.each<[string, Record<string, string>, RegExp]>([
+    [
+      'a key that would go in the clear',
+      { OZ0_MODEL_URL: 'http://models.example.com' },
+      /OZ0_MODEL_URL: must be an https/,
+    ],
+    ['a user name', { OZ0_MODEL_URL: 'https://me@models.example.com' }, /without user name/],
+    ['a query', { OZ0_MODEL_URL: 'https://models.example.com/?a=b' }, /without user name, query/],
+    ['a format without the value', { OZ0_MODEL_FORMAT: 'Bearer' }, /OZ0_MODEL_FORMAT: the format must hold/],
+    ['a header of the transport', { OZ0_MODEL_HEADER: 'Host' }, /no secret goes into Host/],
+    ['a path that is none', { OZ0_MODEL_PATHS: '/v1/messages,v1' }, /OZ0_MODEL_PATHS: v1 is no path/],
+    ['every path', { OZ0_MODEL_PATHS: '/' }, /OZ0_MODEL_PATHS: \/ is no path/],
+  ])('%s is not', (_name, more, problem) => {
+    expect(() => model({ OZ0_MODEL_URL: 'https://models.example.com', ...more })).toThrow(problem);
+  });
+});

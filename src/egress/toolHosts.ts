@@ -6,6 +6,8 @@ export interface ToolHosts {
   readonly patterns: readonly HostPattern[];
   /** Entries that name no host, each in a sentence: they open nothing, and the others hold. */
   readonly problems: readonly string[];
+  /** `spec.usesModel`. */
+  readonly usesModel: boolean;
   /** The list itself cannot be read: nothing of it counts. [I9] */
   readonly broken: boolean;
 }
@@ -16,7 +18,7 @@ const MAX_HOSTS = 256;
 export function compileToolHosts(object: KubeObject): ToolHosts {
   const spec = object['spec'];
   if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return broken('spec is not an object');
-  const { hosts = [], url } = spec as { readonly hosts?: unknown; readonly url?: unknown };
+  const { hosts = [], url, usesModel } = spec as Readonly<Record<'hosts' | 'url' | 'usesModel', unknown>>;
   if (!Array.isArray(hosts)) return broken('spec.hosts is not a list');
   if (hosts.length > MAX_HOSTS) return broken(`spec.hosts has more than ${MAX_HOSTS} entries`);
   const patterns: HostPattern[] = [];
@@ -32,9 +34,9 @@ export function compileToolHosts(object: KubeObject): ToolHosts {
     if (read.ok) patterns.push(read.pattern);
     else problems.push(`spec.url: ${read.problem}`);
   }
-  return { patterns, problems, broken: false };
+  return { patterns, problems, usesModel: usesModel === true, broken: false };
 }
 
 function broken(problem: string): ToolHosts {
-  return { patterns: [], problems: [problem], broken: true };
+  return { patterns: [], problems: [problem], usesModel: false, broken: true };
 }

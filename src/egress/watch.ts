@@ -66,12 +66,13 @@ export function watchEgress(options: WatchOptions): Watching {
   };
 }
 
-/** Hosts alone count; an unreadable spec is kept as it is, to be found unreadable. */
+/** Where it may go is all that counts; an unreadable spec is kept as it is, to be found unreadable. */
 function slimTool(tool: KubeObject): KubeObject {
   const { spec } = tool as { spec?: unknown };
   if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return bare(tool, { spec });
-  const { hosts, url } = spec as { hosts?: unknown; url?: unknown };
-  return bare(tool, { spec: { ...(hosts === undefined ? {} : { hosts }), ...(url === undefined ? {} : { url }) } });
+  const counts = ['hosts', 'url', 'usesModel'].filter((name) => Object.hasOwn(spec, name));
+  const said = spec as Readonly<Record<string, unknown>>;
+  return bare(tool, { spec: Object.fromEntries(counts.map((name) => [name, said[name]])) });
 }
 
 /** Images and conditions are most of a node. */

@@ -8,6 +8,8 @@ export interface Operator {
   readonly image: string;
   /** Whether tool pods get a user namespace of their own. */
   readonly userNamespaces: boolean;
+  /** Whether the cluster has a model gateway, for tools that say `usesModel`. */
+  readonly modelGateway: boolean;
   /** What a tool's container gets where its Tool says nothing. */
   readonly resources: Resources;
 }

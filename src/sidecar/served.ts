@@ -9,11 +9,12 @@ import type { OpenTunnel } from '../net/egressTunnel.ts';
 import type { ServedTool } from './answers.ts';
 import type { Launcher } from './launcherSocket.ts';
 import type { Log } from './log.ts';
+import { type ModelDoor, openModelDoor } from './proxy/modelDoor.ts';
 import { openSecretFiles } from './proxy/secretFiles.ts';
 import { type CredentialProxy, startCredentialProxy } from './proxy/startCredentialProxy.ts';
 import { createHeaders } from './remote/fillHeaders.ts';
 import { startRemote } from './remote/remoteTool.ts';
-import { createToolProcess, NO_OUTFIT, TIMING, type ToolTiming } from './toolProcess.ts';
+import { createToolProcess, TIMING, type ToolTiming } from './toolProcess.ts';
 
 export interface Served extends ServedTool {
   readonly offer: (launcher: Launcher) => void;
@@ -35,6 +36,7 @@ export interface ServedOptions {
   /** In the folder that the tool's container mounts read-only. */
   readonly socketPath: string;
   readonly proxyPort?: number;
+  readonly modelPort?: number;
   readonly toolTiming?: Partial<ToolTiming>;
 }
 
@@ -46,14 +48,12 @@ async function serveProcess(options: ServedOptions): Promise<Served> {
   const { config, log } = options;
   const timing = { ...TIMING, ...options.toolTiming };
   const proxy = goesOut(config) ? await openProxy(options) : undefined;
-  const tool = createToolProcess(
-    config,
-    log,
-    timing,
-    proxy === undefined
-      ? NO_OUTFIT
-      : { environment: proxy.environment, problem: () => describeProblems(proxy.problems()) },
-  );
+  const model = config.usesModel === true ? await openModel(options) : undefined;
+  const tool = createToolProcess(config, log, timing, {
+    // A secret that the Tool declares by the name of the model's key stands for itself.
+    environment: () => ({ ...model?.environment(), ...proxy?.environment() }),
+    problem: () => (proxy === undefined ? undefined : describeProblems(proxy.problems())),
+  });
   proxy?.onRotated(tool.renew);
   return {
     ...tool,
@@ -61,6 +61,7 @@ async function serveProcess(options: ServedOptions): Promise<Served> {
     secrets: () => (proxy === undefined ? undefined : { problems: proxy.problems() }),
     async close() {
       await tool.close();
+      await model?.close();
       await proxy?.close();
     },
   };
@@ -84,6 +85,10 @@ async function openProxy(options: ServedOptions): Promise<CredentialProxy> {
   const folder = dirname(options.socketPath);
   for (const { path, pem } of proxy.bundleFiles()) await writeFile(join(folder, basename(path)), pem, { mode: 0o644 });
   return proxy;
+}
+
+function openModel({ openTunnel, log, signal, modelPort }: ServedOptions): Promise<ModelDoor> {
+  return openModelDoor({ openTunnel, log, signal, ...(modelPort === undefined ? {} : { port: modelPort }) });
 }
 
 async function serveRemote(options: ServedOptions): Promise<Served> {

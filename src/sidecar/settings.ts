@@ -40,6 +40,7 @@ export function readSettings(json: string | undefined): SidecarConfig {
     })),
     bindings: records('bindings', value['bindings']).map(readBinding),
     hosts: strings('hosts', value['hosts']),
+    ...(value['usesModel'] === true ? { usesModel: true } : {}),
     timeoutMs: whole('timeoutMs', timeoutMs, 2 ** 31 - 1),
     concurrency: whole('concurrency', concurrency, 10_000),
     maxMessageBytes: whole('maxMessageBytes', maxMessageBytes, 256 * 1024 * 1024),

@@ -40,6 +40,8 @@ export interface SidecarOptions {
   readonly node?: string;
   /** Of the tool's way out, on loopback; unset: the usual one. */
   readonly proxyPort?: number;
+  /** Of its way to the model gateway, likewise. */
+  readonly modelPort?: number;
   /** Unset: all addresses. */
   readonly host?: string;
   readonly tlsPort: number;
@@ -78,6 +80,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     upstreamCaFile: join(options.trustFolder, 'upstream-ca.crt'),
     socketPath: options.socketPath,
     ...(options.proxyPort === undefined ? {} : { proxyPort: options.proxyPort }),
+    ...(options.modelPort === undefined ? {} : { modelPort: options.modelPort }),
     ...(options.toolTiming === undefined ? {} : { toolTiming: options.toolTiming }),
   });
   const journal = await openJournal({ disk: folderDisk(options.journalFolder), log });

@@ -2,13 +2,14 @@
 The pod of every component: Pod Security "restricted", read-only root, probes on 8081.
 
 Arguments: root, component, and of the component: values, api (it uses the Kubernetes API), identity (edge signs its
-certificate), serves (TLS on 8443), grace (seconds), env (rendered text), tolerations, spread.
+certificate), serves (TLS on 8443), grace (seconds), env, mounts and volumes (rendered text), tolerations, spread.
 
 Environment of every component:
   OZ0_NAMESPACE, OZ0_POD_NAME, OZ0_POD_UID, OZ0_NODE   where it runs
   OZ0_TRUST_DOMAIN                                     in identities: spiffe://<trust domain>/...
   OZ0_CLUSTER_DOMAIN                                   suffix of Service names
 of controller only:
+  OZ0_MODEL_GATEWAY                                    true: the cluster has one
   OZ0_IMAGE                                            image of the sidecar and launcher of tool pods
   OZ0_USER_NAMESPACES                                  prefer | require | off
   OZ0_TOOL_REQUEST_<AMOUNT>, OZ0_TOOL_LIMIT_<AMOUNT>   of a tool's container: CPU, MEMORY, EPHEMERAL_STORAGE
@@ -110,6 +111,9 @@ spec:
       volumeMounts:
         - {name: identity, mountPath: /oz0/identity, readOnly: true}
         - {name: trust, mountPath: /oz0/trust, readOnly: true}
+        {{- with .mounts }}
+        {{- . | nindent 8 }}
+        {{- end }}
       {{- end }}
   {{- if .identity }}
   volumes:
@@ -122,5 +126,8 @@ spec:
     # pod, but looks for something optional that has come since only each minute or two.
     - name: trust
       configMap: {name: oz0-trust}
+    {{- with .volumes }}
+    {{- . | nindent 4 }}
+    {{- end }}
   {{- end }}
 {{- end }}

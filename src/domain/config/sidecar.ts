@@ -19,6 +19,8 @@ export interface SidecarConfig {
   readonly bindings?: readonly SecretBinding[];
   /** What the tool may reach, as its object says; egress has the same list, and decides. */
   readonly hosts?: readonly string[];
+  /** The tool asks the cluster's model gateway, by way of egress. */
+  readonly usesModel?: boolean;
   /** A server elsewhere instead of a process. */
   readonly remote?: RemoteServer;
 }

@@ -49,6 +49,18 @@ test.each<HeldReason>(['not-ready', 'no-such-tool', 'tool-broken'])('[I1] [I9] h
   expect(decide(TOOL, 'edge.oz0.internal:443', held)).toBe('signer');
 });
 
+test.each<[string, Identity | undefined, string, string]>([
+  ['a tool that says so', TOOL, 'model.oz0.internal:443', 'model'],
+  ['on another port', TOOL, 'model.oz0.internal:80', 'host-not-allowed'],
+  ['one that does not', { ...TOOL, tool: 'mail' }, 'model.oz0.internal:443', 'model-not-declared'],
+  ['nobody', undefined, 'model.oz0.internal:443', 'no-identity'],
+  ['a gateway', { kind: 'gateway', node: 'n' }, 'model.oz0.internal:443', 'not-a-tool'],
+])('[S09] to the model gateway: %s', (_name, identity, text, expected) => {
+  const asks: EgressPolicy = { ...policy, usesModel: ({ tool }) => tool === 'search' };
+  expect(decide(identity, text, asks)).toBe(expected);
+  expect(decide(TOOL, 'model.oz0.internal:443', { ...asks, held: () => 'tool-broken' })).toBe('tool-broken');
+});
+
 test('[CVE-2025-66479] no host named is none allowed', () => {
   expect(decide(TOOL, 'api.example.com:443', { hosts: () => [] })).toBe('host-not-allowed');
 });

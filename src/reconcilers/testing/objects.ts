@@ -8,6 +8,7 @@ export const OPERATOR: Operator = {
   trustDomain: 'cluster.local',
   image: `oz0.example/oz0-operator@sha256:${'0'.repeat(64)}`,
   userNamespaces: true,
+  modelGateway: false,
   resources: DEFAULT_RESOURCES,
 };
 

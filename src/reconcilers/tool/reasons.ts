@@ -10,6 +10,8 @@ export const PLUGIN_MISSING = 'PluginMissing';
 export const PLUGIN_NOT_OWNER = 'PluginNotOwner';
 /** The Plugin states no image for a tool that runs in it. State `spec.source` there. */
 export const PLUGIN_WITHOUT_IMAGE = 'PluginWithoutImage';
+/** The cluster has no model gateway. A cluster admin sets `model.url` of the chart; or leave `usesModel` out. */
+export const NO_MODEL_GATEWAY = 'NoModelGateway';
 /** Command, arguments, environment, headers and bindings together are longer than a process can be given: shorten them. */
 export const CONFIGURATION_TOO_LARGE = 'ConfigurationTooLarge';
 /** The Tool was not accepted, so the rest is not judged. See the condition Accepted. */

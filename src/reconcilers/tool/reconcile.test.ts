@@ -87,6 +87,7 @@ describe('Accepted: what only other objects, or this version, can refuse', () =>
     ["[K03] a plugin's own code", aPluginTool(), [aPlugin()], 'converge', 'True Accepted'],
     ['an image of a plugin', aPluginTool({ mcp: undefined, image: IMAGE }), [aPlugin()], 'converge', 'True Accepted'],
     ['[K04] a package', aTool({ image: undefined, package: 'npm:a@1.0.0' }), [], 'hold', 'False SourceNotSupported'],
+    ['[S09] a model that the cluster has not', aTool({ usesModel: true }), [], 'hold', 'False NoModelGateway'],
     ['[K06] a remote server', aTool({ image: undefined, url: 'https://a.example/' }), [], 'converge', 'True Accepted'],
     ['a Plugin that is gone', aPluginTool(), [], 'hold', 'False PluginMissing'],
     [

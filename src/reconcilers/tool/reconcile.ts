@@ -83,7 +83,7 @@ export function toolReconciler(operator: Operator, ask: AskSidecar): Reconciler<
     records: SNAPSHOT_RECORDS,
     reconcile: (observed) => {
       const { parent, reads } = observed;
-      const acceptance = acceptTool(parent, reads['plugin'] ?? [], reads['connections'] ?? []);
+      const acceptance = acceptTool(parent, reads['plugin'] ?? [], reads['connections'] ?? [], operator);
       // What ran before goes on: the mistake may be a moment's, and stopping the tool mends nothing.
       if (!acceptance.ok) return { do: 'hold', facts: refused(observed, acceptance.fact) };
       const { source, credentials, fact } = acceptance;

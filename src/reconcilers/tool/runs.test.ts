@@ -8,7 +8,7 @@ import { parseTool } from './tool.ts';
 function runs(tool: KubeObject, connections: readonly KubeObject[] = []): string {
   const parsed = parseTool(tool);
   if (!parsed.ok) throw new Error(parsed.problem);
-  const accepted = acceptTool(parsed.value, [], connections);
+  const accepted = acceptTool(parsed.value, [], connections, { modelGateway: true });
   if (!accepted.ok) throw new Error(accepted.fact.message);
   return runsOf(parsed.value, accepted.source, accepted.credentials);
 }

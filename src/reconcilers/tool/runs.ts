@@ -20,6 +20,7 @@ export function runsOf(tool: WrittenTool, source: Source, { secrets, bindings }:
     secrets: asSet(secrets.map(({ name, secret, key }) => ({ name, secret, key }))),
     bindings: asSet(bindings),
     hosts: hostsOf(tool),
+    ...(tool.spec.usesModel ? { usesModel: true } : {}),
   };
   return createHash('sha256')
     .update(`${FORM}\n${canonicalJson(runs)}`)

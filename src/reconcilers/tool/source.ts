@@ -5,11 +5,13 @@ import { plugin as pluginKind } from '../../api/plugin.ts';
 import type { SidecarConfig } from '../../domain/config/sidecar.ts';
 import type { Fact, KubeObject } from '../../engine/contract.ts';
 import { holds, nameSome, stalls } from '../facts.ts';
+import type { Operator } from '../operator.ts';
 import { parseWith } from '../parse.ts';
 import { type Credentials, credentialsOf, hostsOf, unreachable } from './credentials.ts';
 import {
   ACCEPTED,
   CONFIGURATION_TOO_LARGE,
+  NO_MODEL_GATEWAY,
   PLUGIN_MISSING,
   PLUGIN_NOT_OWNER,
   PLUGIN_WITHOUT_IMAGE,
@@ -54,8 +56,14 @@ export function acceptTool(
   tool: WrittenTool,
   plugins: readonly KubeObject[],
   connections: readonly KubeObject[],
+  { modelGateway }: Pick<Operator, 'modelGateway'>,
 ): Acceptance {
   const { spec } = tool;
+  if (spec.usesModel && !modelGateway) {
+    const why =
+      'The Tool asks a model, and the cluster has no model gateway: a cluster admin sets model.url of the chart.';
+    return refuse(NO_MODEL_GATEWAY, why);
+  }
   const credentials = credentialsOf(tool, connections);
   if (spec.plugin !== undefined) {
     const plugin = plugins.find(({ metadata }) => metadata.name === spec.plugin);
@@ -150,6 +158,7 @@ export function sidecarConfig(tool: WrittenTool, source: Source, credentials: Cr
     ...(secrets.length > 0 ? { secrets: secrets.map(({ name, file }) => ({ name, file })) } : {}),
     ...(bindings.length > 0 ? { bindings } : {}),
     ...(hosts.length > 0 ? { hosts } : {}),
+    ...(tool.spec.usesModel ? { usesModel: true } : {}),
   };
   return JSON.stringify(config);
 }

@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createServer, type Socket } from 'node:net';
 import { rootCertificates, type SecureContext } from 'node:tls';
 import type { SecretProblem, SidecarConfig } from '../../domain/config/sidecar.ts';
 import { bindingProblem, type LiveBinding } from '../../domain/credential/binding.ts';
@@ -16,6 +15,7 @@ import { originTrust } from '../../net/originTls.ts';
 import { createRateLimit } from '../../net/rateLimit.ts';
 import type { Log } from '../log.ts';
 import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
+import { listenOnLoopback } from './loopbackServer.ts';
 import { createPodAuthority } from './podAuthority.ts';
 import { answerRefusal } from './refusal.ts';
 import { openSecretFiles, type SecretFiles } from './secretFiles.ts';
@@ -143,64 +143,40 @@ export async function startCredentialProxy(options: CredentialProxyOptions): Pro
     });
   };
 
-  const sockets = new Set<Socket>();
-  let served = 0;
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    socket.on('error', () => socket.destroy());
-    if (!isLoopback(socket.remoteAddress) || signal.aborted) {
-      socket.destroy();
-      return;
-    }
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    if (served >= limits.maxConnections) {
+  const server = await listenOnLoopback({
+    port: options.port ?? PORT_PROXY,
+    maxConnections: limits.maxConnections,
+    onTooMany(socket) {
       note({ decision: 'refuse', reason: 'too-many-connections' });
       answerRefusal(socket, 'too-many-connections');
-      return;
-    }
-    served++;
-    socket.once('close', () => served--);
-    serveClient(socket, {
-      bindings,
-      injection: () => injection,
-      authority,
-      openTunnel: options.openTunnel,
-      trust() {
-        trust ??= originTrust(upstreamCa);
-        return trust;
-      },
-      limits,
-      note,
-      signal,
-    }).catch((error) => {
-      log('error', 'bug: a proxied connection failed', { reason: error instanceof Error ? (error.stack ?? '') : '' });
-      socket.destroy();
-    });
+    },
+    onConnection(socket) {
+      serveClient(socket, {
+        bindings,
+        injection: () => injection,
+        authority,
+        openTunnel: options.openTunnel,
+        trust() {
+          trust ??= originTrust(upstreamCa);
+          return trust;
+        },
+        limits,
+        note,
+        signal,
+      }).catch((error) => {
+        log('error', 'bug: a proxied connection failed', { reason: error instanceof Error ? (error.stack ?? '') : '' });
+        socket.destroy();
+      });
+    },
   });
-  // A few above the limit, so that one too many is told so.
-  server.maxConnections = limits.maxConnections + 16;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: '127.0.0.1', port: options.port ?? PORT_PROXY }, () => {
-      server.removeListener('error', reject);
-      resolve();
-    });
-  });
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-
-  let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
-    closed ??= new Promise((resolve) => {
-      stop.abort(new Error('the proxy closes'));
-      reader.close();
-      listeners.clear();
-      server.close(() => resolve());
-      for (const socket of sockets) socket.destroy();
-    });
-    return closed;
+    stop.abort(new Error('the proxy closes'));
+    reader.close();
+    listeners.clear();
+    return server.close();
   };
   options.signal.addEventListener('abort', () => void close(), { once: true });
+  const { port } = server;
 
   const paths = options.paths ?? { bundle: CA_BUNDLE_PATH, ca: CA_PATH };
   return {
@@ -225,17 +201,13 @@ export async function startCredentialProxy(options: CredentialProxyOptions): Pro
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    connections: () => served,
+    connections: server.connections,
     close,
   };
 }
 
 function joinPem(certificates: readonly string[]): string {
   return `${certificates.map((pem) => pem.trimEnd()).join('\n')}\n`;
-}
-
-function isLoopback(address: string | undefined): boolean {
-  return address !== undefined && (address.startsWith('127.') || address === '::1');
 }
 
 async function readOptional(path: string | undefined): Promise<string | undefined> {

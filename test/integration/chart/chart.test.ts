@@ -4,6 +4,7 @@ import { OUTPUT_SCHEMA_MAX } from '../../../src/api/functions.ts';
 import { KINDS } from '../../../src/api/kinds.ts';
 import { allReconcilers } from '../../../src/controller/reconcilers.ts';
 import { readSettings as readControllerSettings } from '../../../src/controller/settings.ts';
+import { MODEL_PATHS } from '../../../src/domain/egress/decideModelRequest.ts';
 import {
   AUDIENCE_IDENTITY,
   LABEL_COMPONENT,
@@ -15,6 +16,7 @@ import {
   TOOL_RESOURCE_PREFIX,
   TRUST_CONFIG_MAP,
 } from '../../../src/domain/naming.ts';
+import { readSettings as readEgressSettings } from '../../../src/egress/settings.ts';
 import { leaderRules, rulesFor } from '../../../src/engine/rules.ts';
 import { readSettings as readGatewaySettings } from '../../../src/gateway/settings.ts';
 import { componentLabels, DEFAULT_RESOURCES } from '../../../src/reconcilers/operator.ts';
@@ -69,6 +71,31 @@ describe.skipIf(helm === undefined)(
       for (const kind of ['Secret', 'ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration', 'APIService']) {
         expect(kinds).not.toContain(kind);
       }
+    });
+
+    test('[S09] the key of a model gateway is mounted into egress only; without a gateway the controller says so', () => {
+      expect(JSON.stringify(objects)).not.toContain('OZ0_MODEL');
+      const given = render('--set=model.url=https://models.example.com/base,model.secretName=model-key');
+      const { containers, volumes } = workload(given, 'egress').spec.template.spec;
+      expect(volumes).toContainEqual({
+        name: 'model',
+        secret: { secretName: 'model-key', optional: true, items: [{ key: 'key', path: 'key' }] },
+      });
+      expect(containers[0].volumeMounts).toContainEqual({ name: 'model', mountPath: '/oz0/model', readOnly: true });
+      const settings = environmentOf(given, 'egress');
+      // As the kubelet reads it.
+      settings['OZ0_MODEL_FORMAT'] = settings['OZ0_MODEL_FORMAT']?.replaceAll('$$', () => '$') ?? '';
+      expect(readEgressSettings(settings).model).toMatchObject({
+        url: new URL('https://models.example.com/base'),
+        keyFile: '/oz0/model/key',
+        format: 'Bearer '.concat('$', '{value}'),
+        paths: MODEL_PATHS,
+      });
+      expect(environmentOf(given, 'controller')).toMatchObject({ OZ0_MODEL_GATEWAY: 'true' });
+      for (const component of ['controller', 'gateway', 'edge']) {
+        expect(JSON.stringify(workload(given, component))).not.toContain('model-key');
+      }
+      expect(() => render('--set=model.url=models.example.com')).toThrow(/model/);
     });
 
     test('further CAs for upstream servers are a ConfigMap that the controller reads, or none', () => {
@@ -227,6 +254,17 @@ describe.skipIf(helm === undefined)(
         expect(peers(policy(component).egress, 'to')).toEqual(egress);
       });
 
+      test('[S09] a model gateway within the cluster is opened to egress alone', () => {
+        const settings = [
+          '--set=model.url=http://llm.models.svc:4000,model.port=4000,model.peers[0].podSelector.matchLabels.app=llm',
+        ];
+        const opened = JSON.stringify(policy('egress', ...settings).egress);
+        expect(opened).toContain(
+          '[{"podSelector":{"matchLabels":{"app":"llm"}}}],"ports":[{"protocol":"TCP","port":4000}]',
+        );
+        expect(JSON.stringify(policy('gateway', ...settings))).not.toContain('4000');
+      });
+
       test('the API server may be named, and metrics be opened to a namespace', () => {
         const settings = [
           '--set=apiServer.cidrs={203.0.113.7/32},apiServer.ports={6443},metrics.namespaces={monitoring}',
@@ -248,7 +286,14 @@ describe.skipIf(helm === undefined)(
 
       test('[D02] [case 121] the controller may do what its reconcilers declare', () => {
         const reconcilers = allReconcilers(
-          { namespace: NAMESPACE, trustDomain: 'x', image: 'x', userNamespaces: true, resources: DEFAULT_RESOURCES },
+          {
+            namespace: NAMESPACE,
+            trustDomain: 'x',
+            image: 'x',
+            userNamespaces: true,
+            modelGateway: false,
+            resources: DEFAULT_RESOURCES,
+          },
           () => Promise.reject(new Error('not asked')),
         );
         for (const { apiGroups, resources, verbs } of rulesFor(reconcilers)) {
@@ -262,7 +307,14 @@ describe.skipIf(helm === undefined)(
 
       test('[D02] and nothing is written of kinds that they do not own', () => {
         const reconcilers = allReconcilers(
-          { namespace: NAMESPACE, trustDomain: 'x', image: 'x', userNamespaces: true, resources: DEFAULT_RESOURCES },
+          {
+            namespace: NAMESPACE,
+            trustDomain: 'x',
+            image: 'x',
+            userNamespaces: true,
+            modelGateway: false,
+            resources: DEFAULT_RESOURCES,
+          },
           () => Promise.reject(new Error('not asked')),
         );
         const declared = rulesFor(reconcilers);
