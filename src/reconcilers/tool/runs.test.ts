@@ -32,6 +32,7 @@ describe('[P02] what makes another version', () => {
     ['where secrets come from', aTool({ ...BASE, secretRef: { name: 'elsewhere' } })],
     ['bindings', aTool({ ...BASE, inject: [{ secret: 'TOKEN', host: 'b.example' }] })],
     ['hosts', aTool({ ...BASE, hosts: ['a.example'] })],
+    ['asking a model', aTool({ ...BASE, usesModel: true })],
   ])('%s', ([, tool]) => {
     expect(runs(tool)).not.toBe(base);
   });
