@@ -114,7 +114,7 @@ describe.skipIf(missing)(`the chart's life${missing ? " (skipped: the cluster's 
     expect(await plugins()).toEqual(['tenant/mine']);
     const left = await server.kubectl(
       'get',
-      'deployments,daemonsets,services,configmaps,serviceaccounts,networkpolicies,poddisruptionbudgets,clusterroles,clusterrolebindings,roles,rolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings',
+      'deployments,daemonsets,services,configmaps,serviceaccounts,networkpolicies,poddisruptionbudgets,clusterroles,clusterrolebindings,roles,rolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,mutatingadmissionpolicies,mutatingadmissionpolicybindings',
       '--all-namespaces',
       '--selector=app.kubernetes.io/name=oz0-operator',
       '--output=name',
