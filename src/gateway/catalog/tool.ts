@@ -1,7 +1,7 @@
 /** A Tool as calls are decided by it: compiled from one object, alone. Pure. */
 import { parseDuration } from '../../api/duration.ts';
 import { readStored } from '../../api/judge.ts';
-import { affinityOf, type ToolStatus, tool } from '../../api/tool.ts';
+import { affinityOf, type ToolSpec, type ToolStatus, tool } from '../../api/tool.ts';
 import { toolId } from '../../domain/naming.ts';
 import type { KubeObject } from '../../engine/contract.ts';
 import { type CompiledOverride, compileOverride } from '../overrides/override.ts';
@@ -34,14 +34,14 @@ export interface Approved {
   readonly functions: ReadonlySet<string>;
 }
 
+/** All that a Tool's spec says of functions. The same object as long as it says the same. */
 export interface Overrides {
-  /** Equal for equal ones: what was compiled from it is then kept. */
   readonly text: string;
   readonly byName: ReadonlyMap<string, CompiledOverride>;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-const NO_OVERRIDES: Overrides = { text: '{}', byName: new Map() };
+const NO_OVERRIDES: Overrides = { text: '', byName: new Map() };
 
 /**
  * Undefined for one that is being deleted.
@@ -73,7 +73,7 @@ export function compileTool(object: KubeObject, before?: CompiledTool): Compiled
     ...(spec.plugin === undefined ? {} : { plugin: spec.plugin }),
     remote: spec.url !== undefined,
     approved: approvedBy(status),
-    overrides: compileOverrides(spec.functions ?? {}, before?.overrides),
+    overrides: compileOverrides(spec, before?.overrides),
     honoursKey: new Set(spec.honoursIdempotencyKey),
   };
 }
@@ -94,11 +94,9 @@ function hex(hash: string): string {
   return hash.startsWith(HASH_PREFIX) ? hash.slice(HASH_PREFIX.length) : hash;
 }
 
-function compileOverrides(
-  written: Readonly<Record<string, Parameters<typeof compileOverride>[0]>>,
-  before: Overrides | undefined,
-): Overrides {
-  const text = JSON.stringify(written);
+function compileOverrides(spec: ToolSpec, before: Overrides | undefined): Overrides {
+  const { functions = {}, honoursIdempotencyKey = [], url } = spec;
+  const text = JSON.stringify([functions, honoursIdempotencyKey, url !== undefined]);
   if (before?.text === text) return before;
-  return { text, byName: new Map(Object.entries(written).map(([name, each]) => [name, compileOverride(each)])) };
+  return { text, byName: new Map(Object.entries(functions).map(([name, each]) => [name, compileOverride(each)])) };
 }
