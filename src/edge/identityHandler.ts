@@ -32,7 +32,10 @@ export type RefusalCode =
 
 export interface IdentityHandlerOptions {
   readonly client: KubeClient;
-  readonly keys: EdgeKeys;
+  /** As they stand now; undefined while that is not known. */
+  readonly keys: () => EdgeKeys | undefined;
+  /** Of certificates; unset: the usual one. */
+  readonly lifeMs?: number;
   readonly scope: IssueScope;
   readonly log: Log;
   /** Told once for each request. */
@@ -69,7 +72,7 @@ interface Described {
 export function createIdentityHandler(
   options: IdentityHandlerOptions,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const { client, keys, scope, log } = options;
+  const { client, scope, log } = options;
   const now = options.now ?? Date.now;
   const perPod = createRateLimit(POD_BURST, POD_PER_MINUTE, MAX_PODS, now);
   let running = 0;
@@ -113,7 +116,9 @@ export function createIdentityHandler(
 
     const decision = decideIdentity(token, found && podFacts(found), scope.namespace, scope.trustDomain);
     if (decision.kind === 'refuse') return refuse(response, decision.reason, pod);
-    const signed = issue(keys, scope, decision.identity, described.publicKey, now());
+    const keys = options.keys();
+    if (keys === undefined) return refuse(response, 'unavailable', pod);
+    const signed = issue(keys, scope, decision.identity, described.publicKey, now(), options.lifeMs);
     log.info({ pod, identity: formatIdentity(scope.trustDomain, decision.identity) }, 'identity signed');
     options.count('signed');
     send(response, 200, signed);

@@ -22,9 +22,10 @@ export function issue(
   identity: Identity,
   publicKey: KeyObject,
   nowMs: number,
+  lifeMs = CERTIFICATE_LIFE_MS,
 ): SignedIdentity {
   const authorityEnd = new X509Certificate(keys.authority.certificatePem).validToDate.getTime();
-  const notAfter = new Date(Math.min(nowMs + CERTIFICATE_LIFE_MS, authorityEnd));
+  const notAfter = new Date(Math.min(nowMs + lifeMs, authorityEnd));
   const uri = formatIdentity(scope.trustDomain, identity);
   const certificate = leafCertificate(keys.authority, {
     notBefore: new Date(nowMs - BACKDATE_MS),
@@ -36,7 +37,7 @@ export function issue(
   });
   return {
     certificate,
-    trustBundle: keys.authority.certificatePem,
+    trustBundle: keys.bundlePem,
     notAfter: notAfter.toISOString(),
     identity: uri,
     ...(identity.kind === 'gateway' ? { sessionKeys: keys.sessionKeys } : {}),

@@ -1,5 +1,4 @@
 /** Edge: signs the identities of tool pods and of the other processes. Serves nothing else, and calls the API server only. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PORT_TLS } from '../domain/naming.ts';
 import { createClient, type KubeClient } from '../kube/client.ts';
 import { verifyCertificateRequest } from '../net/csr.ts';
@@ -7,13 +6,10 @@ import { startIdentity } from '../net/identity.ts';
 import { startTlsServer } from '../net/tlsServer.ts';
 import { ConfigurationError, type Environment } from '../runtime/configuration.ts';
 import type { Running, Shell } from '../runtime/process.ts';
-import { type EdgeKeys, loadEdgeKeys } from './authority.ts';
+import { type FollowTiming, followAuthority, SHORTEST_STEP_MS, TIMING } from './followAuthority.ts';
 import { createIdentityHandler } from './identityHandler.ts';
 import { type IssueScope, issue } from './issue.ts';
-import { publishTrustBundle } from './trustBundle.ts';
 
-const RETRY_MS = 2_000;
-const REPUBLISH_MS = 300_000;
 const DRAIN_MS = 10_000;
 
 export interface EdgeOptions {
@@ -21,12 +17,15 @@ export interface EdgeOptions {
   readonly scope: IssueScope;
   readonly host?: string;
   readonly port: number;
+  readonly timing?: Partial<FollowTiming>;
+  /** Unset: an hour. */
+  readonly certificateLifeMs?: number;
 }
 
 export async function start(shell: Shell): Promise<Running> {
   const client = createClient();
   const scope = readScope(shell.environment);
-  const edge = startEdge(shell, { client, scope, port: PORT_TLS });
+  const edge = startEdge(shell, { client, scope, port: PORT_TLS, timing: readTiming(shell.environment) });
   return {
     async close() {
       await edge.close();
@@ -40,15 +39,33 @@ export function startEdge(shell: Shell, options: EdgeOptions): Running & { reado
   const { client, scope } = options;
   const stop = new AbortController();
   const { signal } = stop;
-  let problem: string | undefined = 'starting';
-  shell.health.addReadiness('signer', () => problem);
+  let started = false;
+  shell.health.addReadiness('signer', () => {
+    if (!started) return 'starting';
+    return authority.current() === undefined ? 'the authority could not be read for long' : undefined;
+  });
   const identities = shell.metrics.counter('identities_total', 'Identity requests, by outcome.', ['outcome']);
   const port = Promise.withResolvers<number>();
   port.promise.catch(() => {});
 
+  const expiry = shell.metrics.gauge('authority_expiry_seconds', 'When the authority that signs ends, Unix time.', []);
+  const phases = shell.metrics.gauge('authority_phase', '1 for what its rotation is at.', ['phase']);
+  const authority = followAuthority({
+    client,
+    namespace: scope.namespace,
+    timing: { ...TIMING, ...options.timing },
+    log: shell.log,
+    onLook({ phase, untilMs }) {
+      expiry.set(untilMs / 1000);
+      phases.reset();
+      phases.set({ phase }, 1);
+    },
+    signal,
+  });
+
   async function run(): Promise<void> {
-    const keys = await retried('authority', () => loadEdgeKeys(client, scope.namespace, signal));
-    const own = startOwnIdentity(keys);
+    await authority.ready;
+    const own = startOwnIdentity();
     const server = await startTlsServer({
       ...(options.host === undefined ? {} : { host: options.host }),
       port: options.port,
@@ -59,7 +76,8 @@ export function startEdge(shell: Shell, options: EdgeOptions): Running & { reado
       limits: { requestTimeoutMs: 10_000, idleTimeoutMs: 5_000 },
       handler: createIdentityHandler({
         client,
-        keys,
+        keys: authority.current,
+        ...(options.certificateLifeMs === undefined ? {} : { lifeMs: options.certificateLifeMs }),
         scope,
         log: shell.log,
         count: (outcome) => identities.inc({ outcome }),
@@ -70,42 +88,26 @@ export function startEdge(shell: Shell, options: EdgeOptions): Running & { reado
       () => server.close(DRAIN_MS),
       async () => own.close(),
     );
-    await retried('trust bundle', () => publish(keys));
-    problem = undefined;
+    started = true;
     port.resolve(server.address.port);
-    while (true) {
-      await sleep(REPUBLISH_MS, undefined, { signal });
-      await retried('trust bundle', () => publish(keys));
-    }
+    await authority.ended;
   }
 
   const closing: (() => Promise<void>)[] = [];
-  const publish = (keys: EdgeKeys) =>
-    publishTrustBundle(client, scope.namespace, keys.authority.certificatePem, signal);
 
-  function startOwnIdentity(keys: EdgeKeys) {
+  function startOwnIdentity() {
     return startIdentity({
       async request(csrPem) {
         const publicKey = verifyCertificateRequest(csrPem);
         if (publicKey === undefined) throw new Error('our own request is not readable');
-        return issue(keys, scope, { kind: 'edge' }, publicKey, Date.now());
+        const keys = authority.current();
+        if (keys === undefined) throw new Error('the authority is not known now');
+        return issue(keys, scope, { kind: 'edge' }, publicKey, Date.now(), options.certificateLifeMs);
       },
       trustDomain: scope.trustDomain,
       log: (level, event, fields) => shell.log[level](fields ?? {}, event),
       signal,
     });
-  }
-
-  async function retried<T>(what: string, attempt: () => Promise<T>): Promise<T> {
-    while (true) {
-      try {
-        return await attempt();
-      } catch (error) {
-        signal.throwIfAborted();
-        shell.log.warn({ error }, `${what}: trying again`);
-        await sleep(RETRY_MS, undefined, { signal });
-      }
-    }
   }
 
   const running = run().catch((error) => {
@@ -134,4 +136,18 @@ function readScope(environment: Environment): IssueScope {
     trustDomain: required('OZ0_TRUST_DOMAIN'),
     clusterDomain: environment['OZ0_CLUSTER_DOMAIN'] || 'cluster.local',
   };
+}
+
+const HOUR_MS = 3_600_000;
+
+function readTiming(environment: Environment): Partial<FollowTiming> {
+  const whole = (name: string, least: number, unset: number): number => {
+    const value = Number(environment[name] || unset);
+    if (Number.isInteger(value) && value >= least && value <= 100_000) return value;
+    const problem = `${name}: must be a whole number from ${least}`;
+    throw new ConfigurationError(`These environment variables are missing or wrong:\n  ${problem}`);
+  };
+  const hours = whole('OZ0_CA_STEP_HOURS', Math.ceil(SHORTEST_STEP_MS / HOUR_MS), 24);
+  const days = whole('OZ0_CA_ROTATE_AFTER_DAYS', 1, 365);
+  return { stepMs: hours * HOUR_MS, rotateAfterMs: days * 24 * HOUR_MS };
 }

@@ -44,8 +44,11 @@ export interface IdentityHolder extends CredentialSource {
 }
 
 export interface IdentityOptions {
-  /** Sends a request (PEM) to the signer once. A rejection is tried again. */
-  readonly request: (csrPem: string, signal: AbortSignal) => Promise<SignedIdentity>;
+  /**
+   * Sends a request (PEM) to the signer once. A rejection is tried again. The bundle is that of the certificate that is held: the signer
+   * may have changed since the one on disk was written.
+   */
+  readonly request: (csrPem: string, signal: AbortSignal, heldBundlePem?: string) => Promise<SignedIdentity>;
   readonly trustDomain: string;
   readonly log: NetLog;
   readonly signal: AbortSignal;
@@ -71,7 +74,8 @@ export function startIdentity(options: IdentityOptions): IdentityHolder {
     for (let failures = 0; ; failures++) {
       try {
         const keys = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-        const answer = await options.request(certificateRequest(keys), signal);
+        const known = held !== undefined && held.notAfter > timers.now() ? held.trustBundlePem : undefined;
+        const answer = await options.request(certificateRequest(keys), signal, known);
         held = acceptIdentity(answer, keys.privateKey, options.trustDomain, timers.now());
         return;
       } catch (error) {

@@ -45,11 +45,12 @@ export class SignerError extends Error {
 /** A function as `startIdentity` wants it: sends one request, bounded in time and size. */
 export function identityRequest(
   options: IdentityRequestOptions,
-): (csrPem: string, signal: AbortSignal) => Promise<SignedIdentity> {
-  return async (csrPem, outer) => {
+): (csrPem: string, signal: AbortSignal, heldBundlePem?: string) => Promise<SignedIdentity> {
+  return async (csrPem, outer, heldBundlePem = '') => {
     const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     const signal = AbortSignal.any([outer, AbortSignal.timeout(timeoutMs)]);
-    const [trustBundlePem, token] = await Promise.all([options.trustBundlePem(), options.token()]);
+    const [bundlePem, token] = await Promise.all([options.trustBundlePem(), options.token()]);
+    const trustBundlePem = `${bundlePem}\n${heldBundlePem}`;
     const socket = await connectSigner(options, trustBundlePem, timeoutMs, signal);
     try {
       const answer = await post(socket, token.trim(), JSON.stringify({ csr: csrPem }), signal);

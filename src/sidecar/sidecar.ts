@@ -180,14 +180,14 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       egress: await trust.egress(),
     }));
     const holder = startIdentity({
-      request: async (csrPem, until) => {
+      request: async (csrPem, until, heldBundle) => {
         const now = await trust.egress().catch(() => egress);
         return identityRequest({
           route: { kind: 'egress', host: now.host, port: now.port, servername: now.name },
           trustDomain,
           trustBundlePem: trust.bundle,
           token: () => readFile(options.tokenFile, 'utf8'),
-        })(csrPem, until);
+        })(csrPem, until, heldBundle);
       },
       trustDomain,
       log: (level, event, fields) => log(level, event, fields),

@@ -75,7 +75,7 @@ const SHIPPED: Record<string, readonly string[]> = {
     '/configmaps: create',
     '/configmaps[oz0-trust]: get update',
     '/secrets: create',
-    '/secrets[oz0-edge]: get',
+    '/secrets[oz0-edge]: get update',
   ],
   'ClusterRole oz0-author': [
     'oz0.ai/connections: create delete deletecollection get list patch update watch',

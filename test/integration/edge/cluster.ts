@@ -35,6 +35,8 @@ export interface FakeApi {
   readonly objects: Map<string, Record<string, unknown>>;
   /** Requests by method and path. */
   readonly requests: string[];
+  /** What was put, in order. */
+  readonly puts: { readonly path: string; readonly object: Record<string, unknown> }[];
   /** When set, every request gets this status. */
   failing: number | undefined;
   addPod(pod: TestPod): string;
@@ -47,6 +49,7 @@ export async function startFakeApi(): Promise<FakeApi> {
     pods: new Map(),
     objects: new Map(),
     requests: [],
+    puts: [],
     failing: undefined,
     addPod(pod) {
       api.pods.set(`/api/v1/namespaces/${pod.namespace}/pods/${pod.name}`, pod);
@@ -58,6 +61,12 @@ export async function startFakeApi(): Promise<FakeApi> {
       });
       return token;
     },
+  };
+  let version = 1;
+  const stored = (path: string, object: { metadata: object }) => {
+    const kept = { ...object, metadata: { ...object.metadata, resourceVersion: String(version++) } };
+    api.objects.set(path, kept);
+    return kept;
   };
   const server: Server = createServer((request, response) => {
     const parts: Buffer[] = [];
@@ -78,13 +87,17 @@ export async function startFakeApi(): Promise<FakeApi> {
       if (request.method === 'POST') {
         const key = `${path}/${body.metadata.name}`;
         if (api.objects.has(key)) return fail(409, 'AlreadyExists');
-        api.objects.set(key, body);
-        return answer(201, body);
+        return answer(201, stored(key, body));
       }
       const object = api.objects.get(path);
       if (object === undefined) return fail(404, 'NotFound');
-      if (request.method === 'PUT') api.objects.set(path, body);
-      return answer(200, request.method === 'PUT' ? body : object);
+      if (request.method !== 'PUT') return answer(200, object);
+      const { resourceVersion } = (object['metadata'] ?? {}) as { resourceVersion?: string };
+      const based = body.metadata.resourceVersion;
+      if (based !== undefined && resourceVersion !== undefined && based !== resourceVersion)
+        return fail(409, 'Conflict');
+      api.puts.push({ path, object: body });
+      return answer(200, stored(path, body));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

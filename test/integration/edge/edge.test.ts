@@ -3,7 +3,7 @@ import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadEdgeKeys } from '../../../src/edge/authority.ts';
+import { loadEdgeSecret, readEdgeKeys } from '../../../src/edge/authority.ts';
 import { publishTrustBundle } from '../../../src/edge/trustBundle.ts';
 import { createClient } from '../../../src/kube/client.ts';
 import { fixedConnection } from '../../../src/kube/connection.ts';
@@ -129,7 +129,9 @@ describe('authority', () => {
     const api = await startFakeApi();
     const client = createClient(fixedConnection({ server: api.url, tls: { verify: true } }));
     const { signal } = new AbortController();
-    const loaded = await Promise.all([1, 2, 3].map(() => loadEdgeKeys(client, NAMESPACE, signal)));
+    const loaded = await Promise.all(
+      [1, 2, 3].map(async () => readEdgeKeys(await loadEdgeSecret(client, NAMESPACE, signal))),
+    );
     expect(new Set(loaded.map((keys) => keys.authority.certificatePem)).size).toBe(1);
     const pem = loaded[0]?.authority.certificatePem ?? '';
     expect(new X509Certificate(pem).validToDate.getTime() - Date.now()).toBeGreaterThan(9.9 * 365 * 86_400_000);
@@ -151,7 +153,8 @@ describe('authority', () => {
     const client = createClient(fixedConnection({ server: api.url, tls: { verify: true } }));
     const broken = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'oz0-edge' }, data: { 'ca.crt': '' } };
     api.objects.set(`/api/v1/namespaces/${NAMESPACE}/secrets/oz0-edge`, broken);
-    await expect(loadEdgeKeys(client, NAMESPACE, new AbortController().signal)).rejects.toThrow('oz0-edge');
+    const load = async () => readEdgeKeys(await loadEdgeSecret(client, NAMESPACE, new AbortController().signal));
+    await expect(load()).rejects.toThrow('oz0-edge');
     expect(api.requests.every((line) => line.startsWith('GET'))).toBe(true);
     await client.close();
     await api.close();
