@@ -284,7 +284,7 @@ async function returnAnswer(came: IncomingMessage, response: ServerResponse, nee
   }
   response.writeHead(came.statusCode ?? 502);
   response.flushHeaders();
-  const redactor = createRedactor(needles);
+  const redactor = createRedactor(needles, /^text\/event-stream\b/i.test(came.headers['content-type'] ?? ''));
   try {
     for await (const part of came) await put(response, redactor.push(part));
     await put(response, redactor.end());

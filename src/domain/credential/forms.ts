@@ -1,6 +1,6 @@
 /**
  * The forms in which a value can come back, or be smuggled out: as it is, base64 (at each of three offsets, both
- * alphabets), percent-encoded, hex, escaped for JSON and HTML, UTF-16. Reversed, encrypted, compressed inside of something
+ * alphabets), percent-encoded, hex, escaped for JSON and HTML, UTF-16; `spread.ts` finds mixtures of escapes. Reversed, encrypted, compressed inside of something
  * else, and one character at a time are not seen: that is a stated limit. Pure.
  */
 

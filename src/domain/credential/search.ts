@@ -3,12 +3,15 @@
  * beginning of a match, so that a stream is not delayed by more. Pure: a value and functions over it.
  */
 import { formsOf } from './forms.ts';
+import { findSpread, isEscaped } from './spread.ts';
 
 export interface Needle {
   /** Lower case. */
   readonly bytes: Buffer;
   /** As long as `bytes`: what is put in its place. */
   readonly mask: Buffer;
+  /** The value itself in lower case, where this is its plain form: it is looked for in pieces and mixed spellings too. */
+  readonly plain?: string;
 }
 
 /** @param values visible ASCII, with the text that stands in for the value in its plain form */
@@ -17,6 +20,7 @@ export function compileNeedles(values: readonly { value: string; instead: string
     formsOf(value).map((form) => ({
       bytes: Buffer.from(form.toLowerCase(), 'latin1'),
       mask: Buffer.from(maskOf(form, value, instead), 'latin1'),
+      ...(form === value ? { plain: value.toLowerCase() } : {}),
     })),
   );
   // A value that begins another is the shorter one: the longer is looked for first.
@@ -52,7 +56,8 @@ export interface Redactor {
   readonly found: () => number;
 }
 
-export function createRedactor(needles: readonly Needle[]): Redactor {
+/** @param events the bytes are an event stream, over whose events a value may lie in pieces */
+export function createRedactor(needles: readonly Needle[], events = false): Redactor {
   let held: Buffer = Buffer.alloc(0);
   let found = 0;
 
@@ -69,7 +74,22 @@ export function createRedactor(needles: readonly Needle[]): Redactor {
         found++;
       }
     }
-    const keep = atEnd ? 0 : partialMatch(folded, needles);
+    const text = folded.toString('latin1');
+    let from = text.length;
+    if (events || isEscaped(text)) {
+      for (const { plain } of needles) {
+        for (let seen = 0; plain !== undefined; ) {
+          const spread = findSpread(text, plain, seen, events);
+          if (spread.kind === 'partial') from = Math.min(from, spread.at);
+          if (spread.kind !== 'found') break;
+          if (out === data) out = Buffer.from(data);
+          for (const [begin, end] of spread.pieces) out.fill('0', begin, end);
+          seen = spread.pieces.at(-1)?.[1] ?? text.length;
+          found++;
+        }
+      }
+    }
+    const keep = atEnd ? 0 : Math.max(partialMatch(folded, needles), text.length - from);
     held = out.subarray(out.length - keep);
     return out.subarray(0, out.length - keep);
   }
@@ -82,7 +102,7 @@ export function createRedactor(needles: readonly Needle[]): Redactor {
     end() {
       const rest = held;
       held = Buffer.alloc(0);
-      return rest;
+      return rest.length === 0 ? rest : take(rest, true);
     },
     found: () => found,
   };

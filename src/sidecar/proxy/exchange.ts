@@ -258,7 +258,8 @@ async function returnAnswer(
     await send(pending);
     pending = Buffer.alloc(0);
   }
-  const redactor = createRedactor(injection.secrets);
+  const events = /^text\/event-stream\b/i.test(valuesOf(head.fields, 'content-type')[0] ?? '');
+  const redactor = createRedactor(injection.secrets, events);
   const decompressor = encoding === undefined ? undefined : createDecompressor(encoding, limits.maxResponseBodyBytes);
   try {
     const body = readBody(upstream.reader, framing, {

@@ -12,6 +12,7 @@ import {
   inner,
   lineOf,
   openInner,
+  type Script,
   SECRET,
   startWorld,
   statusOf,
@@ -182,6 +183,48 @@ describe('[C03] [case 84] a host that returns the secret', () => {
     const answer = await line.ended;
     expect(bodyOf(answer)).toMatch(/data: end\n\n$/);
     clean(bodyOf(answer));
+  });
+
+  const halves = [SECRET.slice(0, 13), SECRET.slice(13)].map((half) => JSON.stringify(half));
+  const streams: [string, string][] = [
+    ['two events', `data: ${SECRET.slice(0, 13)}\n\ndata: ${SECRET.slice(13)}\n\n`],
+    ['strings of JSON in two events', halves.map((half) => `data: {"delta":{"text":${half}}}\n\n`).join('')],
+    ['with a ping between', halves.map((half) => `data: {"text":${half}}\n\n`).join('event: ping\ndata: {}\n\n')],
+  ];
+  test.each(streams)(
+    'an event stream with the secret in %s, sent one by one, and compressed',
+    async (_name, stream) => {
+      const sendings: Script[] = [
+        async (_request, response) => {
+          response.writeHead(200, { 'content-type': 'text/event-stream' });
+          for (const event of stream.split(/(?<=\n\n)/)) {
+            response.write(event);
+            await sleep(20);
+          }
+          response.end('data: end\n\n');
+        },
+        (_request, response) => {
+          response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'content-encoding': 'gzip' });
+          const bytes = gzipSync(`${stream}data: end\n\n`);
+          response.write(bytes.subarray(0, 30));
+          response.end(bytes.subarray(30));
+        },
+      ];
+      for (const sending of sendings) {
+        world.script = sending;
+        const answer = bodyOf(await ask());
+        expect(answer).toHaveLength(`${stream}data: end\n\n`.length);
+        expect(answer).toMatch(/data: end\n\n$/);
+        for (const half of [SECRET.slice(0, 13), SECRET.slice(13, 20)]) expect(answer).not.toContain(half);
+      }
+    },
+  );
+
+  test('in more than one spelling at once', async () => {
+    const mixed = SECRET.replace('c', '\\u0063').replace('s3', '%733').replaceAll('"', '\\"').replace('&', '&amp;');
+    world.script = (_request, response) => response.end(`{"a":"${mixed}"}`);
+    const answer = bodyOf(await ask());
+    expect(answer).toMatch(/^\{"a":"0+"\}$/);
   });
 
   test('stated limits: reversed, and one character an event', async () => {
