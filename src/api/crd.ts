@@ -32,6 +32,9 @@ export function crd(kind: Kind): Record<string, unknown> {
             description,
             ...(wide ? { priority: 1 } : {}),
           })),
+          ...(kind.selectable === undefined
+            ? {}
+            : { selectableFields: kind.selectable.map((jsonPath) => ({ jsonPath })) }),
           schema: { openAPIV3Schema: rootSchema(kind) },
         },
       ],

@@ -52,6 +52,8 @@ export interface Kind {
   readonly cluster?: true;
   readonly description: string;
   readonly columns: readonly Column[];
+  /** Paths that a field selector of a list or watch may name. */
+  readonly selectable?: readonly string[];
   /** Judges and reads whole objects; made by the helpers of `schema.ts`. */
   readonly schema: z.ZodType;
 }

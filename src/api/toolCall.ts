@@ -120,6 +120,7 @@ const toolCallSpec = object(
     idempotencyKey: text({ description: 'Sent along on every attempt.', min: 1, max: 128 }),
     sender: optional(object(sender, { description: 'Who made this object in order to send the call at once.' })),
     notAfter: optional(time('Nothing of the first attempt starts later.')),
+    toolPod: optional(uid('Uid of the tool’s pod that the first attempt goes to.')),
     deciders: optional(
       list(deciders, {
         description: 'Who may decide: each of these must be met.',
@@ -169,7 +170,8 @@ const toolCallStatus = object(
     ),
     reason: optional(text({ description: 'Why, as a word for programs.', max: 128 })),
     message: optional(text({ description: 'Why, for people.', max: 1024 })),
-    attempts: optional(integer({ description: 'How often it was sent.', min: 0, max: 1_000 })),
+    attempts: optional(integer({ description: 'Number of the last attempt to send it.', min: 0, max: 1_000 })),
+    again: optional(flag({ description: 'Whether that attempt was made on the answer `runAgain`.' })),
     claim: optional(
       object(
         { ...sender, notAfter: time('Nothing of this attempt starts later.') },
@@ -192,6 +194,7 @@ export const toolCall = defineKind('ToolCall', {
     'A call of a function that is not safe to repeat: on record before it is sent, or waiting for a person. Its result is never in it.',
   spec: toolCallSpec,
   status: toolCallStatus,
+  selectable: ['.status.phase'],
   columns: [
     { name: 'Phase', type: 'string', path: '.status.phase', description: 'What became of it' },
     { name: 'Tool', type: 'string', path: '.spec.tool', description: 'Id of the tool' },
