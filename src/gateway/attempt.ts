@@ -6,7 +6,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ToolCall } from '../mcp/handler.ts';
 import { callHop, type HopOutcome, type LostReason, type NotStartedReason } from '../mcp/hop.ts';
-import { INTERNAL_ERROR } from '../mcp/wire/errorCode.ts';
 import type { JsonObject, RpcError } from '../mcp/wire/jsonrpc.ts';
 import { META_DEFINITION } from '../mcp/wire/meta.ts';
 import type { Route } from './catalog/route.ts';
@@ -24,6 +23,8 @@ export type AttemptOutcome =
       readonly problem: string;
     }
   | { readonly kind: 'unknown'; readonly reason: LostReason; readonly problem: string }
+  /** The sidecar ended it, on the word of a Stop. */
+  | { readonly kind: 'stopped'; readonly problem: string }
   /** The decision changed while it waited. */
   | { readonly kind: 'refused'; readonly decision: Extract<Decision, { do: 'refuse' }> }
   | { readonly kind: 'cancelled'; readonly sent: boolean };
@@ -44,6 +45,8 @@ export interface AttemptOptions {
   readonly meta: JsonObject;
   readonly signal: AbortSignal;
   readonly onNotification?: (method: string, params: JsonObject) => void;
+  /** The one pod that may be called; unset: any that the decision names. */
+  readonly only?: string;
   /** How long another dial may follow one that sent nothing. */
   readonly dialWindowMs?: number;
   readonly maxAnswerBytes: number;
@@ -75,12 +78,15 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
       outcome = { kind: 'not-started', reason: decision.reason, problem: decision.reason };
     } else {
       const { tool, listed } = decision;
+      const { only } = options;
+      const routes = only === undefined ? decision.routes : decision.routes.filter(({ podUid }) => podUid === only);
+      if (routes.length === 0) return { outcome: notReady(), dials, pod };
       const labelled = labelArguments(decision, options.arguments);
       if (!labelled.ok) {
         const refused = { do: 'refuse', hidden: false, reason: 'no-place-for-label' } as const;
         return { outcome: { kind: 'refused', decision: refused }, dials, pod };
       }
-      const route = pickRoute(decision.routes, ownNode, tried, hops.busy);
+      const route = pickRoute(routes, ownNode, tried, hops.busy);
       pod = route.podUid;
       dials += 1;
       tried.add(route.podUid);
@@ -100,7 +106,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
       });
       giveBack();
       outcome = describe(sent);
-      if (decision.routes.every((each) => tried.has(each.podUid))) tried.clear();
+      if (routes.every((each) => tried.has(each.podUid))) tried.clear();
     }
     if (outcome.kind !== 'not-started' || outcome.reason === 'busy') return { outcome, dials, pod };
     if (performance.now() + pauseMs >= untilMs) return { outcome, dials, pod };
@@ -111,6 +117,10 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
       pauseMs = Math.min(pauseMs * 2, PAUSE_LONGEST_MS);
     }
   }
+}
+
+function notReady(): AttemptOutcome {
+  return { kind: 'not-started', reason: 'not-ready', problem: 'the pod takes no calls now' };
 }
 
 function describe(outcome: HopOutcome): AttemptOutcome {
@@ -124,7 +134,7 @@ function describe(outcome: HopOutcome): AttemptOutcome {
     case 'not-sent':
       return { kind: 'not-started', reason: 'unreachable', problem: outcome.problem };
     case 'stopped':
-      return { kind: 'error', error: { code: INTERNAL_ERROR, message: outcome.problem } };
+      return { kind: 'stopped', problem: outcome.problem };
     case 'lost':
       return { kind: 'unknown', reason: outcome.reason, problem: outcome.problem };
     case 'cancelled':

@@ -1,13 +1,23 @@
 /** The handler of the gateway's endpoints: lists, calls and tells of changes, for one caller at a time. */
 
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { idempotencyKey } from '../domain/calls/callName.ts';
+import { nextAttempt, retrySafe } from '../domain/calls/retry.ts';
 import type { InFlight } from '../domain/inFlight.ts';
 import type { Answer, McpHandler, ToolCall } from '../mcp/handler.ts';
 import { HEADER_MISMATCH, INVALID_PARAMS } from '../mcp/wire/errorCode.ts';
 import type { JsonObject } from '../mcp/wire/jsonrpc.ts';
-import { META_MISSING, META_PROGRESS_TOKEN, passableMeta } from '../mcp/wire/meta.ts';
+import {
+  META_CALL_ID,
+  META_IDEMPOTENCY_KEY,
+  META_MISSING,
+  META_PROGRESS_TOKEN,
+  passableMeta,
+} from '../mcp/wire/meta.ts';
 import { paramMismatch } from '../mcp/wire/paramHeader.ts';
 import { passedResult, resultProblem } from './answer.ts';
-import { type Attempted, attempt } from './attempt.ts';
+import { type Attempted, type AttemptOptions, attempt, DIAL_WINDOW_MS } from './attempt.ts';
 import { EVERY_NAMESPACE } from './catalog/catalog.ts';
 import type { Decision } from './decide.ts';
 import type { Hops } from './hops.ts';
@@ -17,6 +27,9 @@ import type { CallOutcome, CallRecord, Recorder } from './record.ts';
 import type { KeptResults } from './results/keptResults.ts';
 import { giveResult, READ_ON, READ_ON_DEFINITION, readOn } from './results/readOn.ts';
 import type { RunningCalls } from './runningCalls.ts';
+import type { Carried } from './toolCalls/carry.ts';
+import { concludeRecorded, notTaken } from './toolCalls/told.ts';
+import { type Delivered, type Delivery, readCallId, type ToolCalls } from './toolCalls/toolCalls.ts';
 import {
   type Asked,
   type Caller,
@@ -49,6 +62,8 @@ export interface CallsOptions {
   readonly perAgent: InFlight;
   readonly perTool: InFlight;
   readonly recorder: Recorder;
+  /** Unset: nothing can be written down, so only calls that are safe to repeat are made. */
+  readonly toolCalls?: ToolCalls;
   readonly maxAnswerBytes: number;
   readonly dialWindowMs?: number;
   /** Changes within this time are told once. */
@@ -110,15 +125,19 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
     end('refused', reason, { kind: 'error', error: unknownFunction(call.name) });
 
   if (target === undefined) return hidden('no-such-function');
+  const callId = readCallId(call.meta);
+  if (callId === 'malformed') {
+    const error = { code: INVALID_PARAMS, message: `${META_CALL_ID} must be 1 to 128 visible ASCII characters` };
+    return end('refused', 'malformed-call-id', { kind: 'error', error });
+  }
   decision = decideFor(world, caller, target, asked);
   if (decision.do === 'refuse') {
     if (decision.hidden) return hidden(decision.reason);
-    return end('refused', decision.reason, { kind: 'result', result: refusedResult(decision.reason, decision) });
+    // One with an id may have been made before it came to be refused.
+    if (callId === undefined || options.toolCalls === undefined)
+      return end('refused', decision.reason, tellRefusal(decision));
   }
-  if (decision.do === 'ask') {
-    return end('refused', 'needs-a-person', { kind: 'result', result: refusedResult('needs-a-person', decision) });
-  }
-  if (decision.do === 'run' && call.paramHeader !== undefined) {
+  if ((decision.do === 'run' || decision.do === 'ask') && call.paramHeader !== undefined) {
     const problem = paramMismatch(decision.listed.paramHeaders, call.arguments, call.paramHeader);
     if (problem !== undefined) {
       const error = { code: HEADER_MISMATCH, message: `Header mismatch: ${problem}` };
@@ -133,15 +152,33 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
     if (leaveAgent === undefined || leaveTool === undefined) {
       return end('not-started', 'gateway-busy', { kind: 'result', result: notStartedResult('gateway-busy') });
     }
-    const attempted = await attempt({
+    let runs: Decision = decision;
+    if (runs.do !== 'run' || !isRetrySafe(runs)) {
+      const delivery: Delivery = {
+        caller,
+        target,
+        asked,
+        call,
+        callId,
+        running,
+        meta: sentMeta(call),
+        ...(call.progress === undefined ? {} : { onNotification: progressOf(call) }),
+      };
+      runs = await settle(options, runs, () => decideFor(world, caller, target, asked), running.signal);
+      decision = runs;
+      if (runs.do !== 'run' || !isRetrySafe(runs)) return await serveRecorded(options, delivery, runs, end);
+    }
+    const attempted = await attemptSafely({
       decide: () => {
-        decision = decideFor(world, caller, target, asked);
+        const now = decideFor(world, caller, target, asked);
+        // What came to need a record while it waited is begun anew by whoever wants it.
+        decision = now.do === 'run' && !isRetrySafe(now) ? CHANGED : now;
         return decision;
       },
       hops: options.hops,
       ownNode: world.ownNode,
       arguments: call.arguments,
-      meta: sentMeta(call),
+      meta: runs.kind === 'ReadOnly' ? sentMeta(call) : { ...sentMeta(call), ...keyMeta(runs, callId) },
       signal: running.signal,
       maxAnswerBytes: options.maxAnswerBytes,
       ...(call.reserve === undefined ? {} : { reserve: call.reserve }),
@@ -157,12 +194,7 @@ async function serveCall(options: CallsOptions, caller: Caller, call: ToolCall):
         ? end('stopped', 'stopped', { kind: 'result', result: stoppedResult(stop.because) }, attempted)
         : end('refused', 'stopped', { kind: 'result', result: refusedResult('stopped', stop) }, attempted);
     }
-    const give = (result: JsonObject): JsonObject => {
-      const keepsStructured = decision?.do === 'run' && decision.listed.definition['outputSchema'] !== undefined;
-      const outside = decision?.do === 'run' && decision.described.openWorld;
-      return giveResult(results, options.resultTokens, caller, { target, outside }, result, keepsStructured);
-    };
-    return conclude(call, decision, target, attempted, give, end);
+    return conclude(call, decision, target, attempted, giveTo(options, caller, target, decision), end);
   } finally {
     leaveAgent?.();
     leaveTool?.();
@@ -190,6 +222,132 @@ function serveReadOn({ world, recorder, results }: CallsOptions, caller: Caller,
     durationMs: performance.now() - startedMs,
   });
   return { kind: 'result', result: read.result };
+}
+
+/** How a result is given to this caller: what is over the budget is kept for it. */
+function giveTo(
+  { results, resultTokens }: CallsOptions,
+  caller: Caller,
+  target: Target,
+  decision: Decision,
+): (result: JsonObject) => JsonObject {
+  const terms = decision.do === 'run' || decision.do === 'ask' ? decision : undefined;
+  const keepsStructured = terms !== undefined && terms.listed.definition['outputSchema'] !== undefined;
+  const outside = terms === undefined || terms.described.openWorld;
+  return (result) => giveResult(results, resultTokens, caller, { target, outside }, result, keepsStructured);
+}
+
+/** Of a decision that runs: whether a second call cannot do more than the first. */
+function isRetrySafe({ kind, idempotent, honoursKey }: Extract<Decision, { do: 'run' }>): boolean {
+  // What runs is as its approved snapshot says, remote or not: else it would wait, or be refused.
+  return retrySafe({ kind, idempotent, honoursKey, approved: true });
+}
+
+const CHANGED: Decision = { do: 'refuse', hidden: false, reason: 'changed' };
+
+function keyMeta({ agent }: Extract<Decision, { do: 'run' }>, callId: string | undefined): JsonObject {
+  return { [META_IDEMPOTENCY_KEY]: idempotencyKey(agent.uid, callId ?? randomUUID()) };
+}
+
+/** After a crash: the tool's process starts anew before it takes a call again. */
+const AGAIN_WINDOW_MS = 10_000;
+
+/** A call that is safe to repeat: made again where what came of it is lost. */
+async function attemptSafely(options: AttemptOptions): Promise<Attempted> {
+  const { signal } = options;
+  let attempted = await attempt(options);
+  for (let attempts = 1; ; attempts += 1) {
+    const { kind } = attempted.outcome;
+    const how = kind === 'unknown' ? 'lost' : kind === 'answered' || kind === 'error' ? 'answered' : 'other';
+    const next = nextAttempt(true, { attempts, how, leftMs: signal.aborted ? 0 : Number.POSITIVE_INFINITY });
+    if (next.do === 'end') return attempted;
+    await sleep(next.afterMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return { ...attempted, outcome: { kind: 'cancelled', sent: true } };
+    const { dials } = attempted;
+    const again = await attempt({ ...options, dialWindowMs: Math.max(options.dialWindowMs ?? 0, AGAIN_WINDOW_MS) });
+    attempted = { ...again, dials: dials + again.dials };
+  }
+}
+
+/** What may pass in a moment is waited for, as long as a dial would be. */
+async function settle(
+  options: CallsOptions,
+  first: Decision,
+  decide: () => Decision,
+  signal: AbortSignal,
+): Promise<Decision> {
+  const untilMs = performance.now() + (options.dialWindowMs ?? DIAL_WINDOW_MS);
+  let decision = first;
+  let pauseMs = 20;
+  while (decision.do === 'wait' && performance.now() + pauseMs < untilMs && !signal.aborted) {
+    await sleep(pauseMs, undefined, { signal }).catch(() => {});
+    pauseMs = Math.min(pauseMs * 2, 200);
+    decision = decide();
+  }
+  return decision;
+}
+
+type End = (outcome: CallOutcome, reason: string, answer: Answer, attempted?: Attempted) => Answer;
+
+/** A call that is on record, or will be before anything is made. */
+async function serveRecorded(options: CallsOptions, delivery: Delivery, decision: Decision, end: End): Promise<Answer> {
+  const { world, toolCalls } = options;
+  const { caller, asked, call, callId, target } = delivery;
+  if (decision.do === 'refuse' && decision.hidden) {
+    return end('refused', decision.reason, { kind: 'error', error: unknownFunction(call.name) });
+  }
+  let delivered: Delivered | undefined;
+  if (decision.do === 'run' || decision.do === 'ask') {
+    delivered = await (toolCalls?.deliver(delivery, decision) ?? NOT_TAKEN);
+  } else if (callId !== undefined) delivered = await toolCalls?.recall({ ...delivery, callId });
+  if (delivered === undefined) {
+    if (decision.do === 'refuse') return end('refused', decision.reason, tellRefusal(decision));
+    const reason = decision.do === 'wait' ? decision.reason : 'no-pod';
+    return end('not-started', reason, { kind: 'result', result: notStartedResult(reason) });
+  }
+  if (delivered.kind === 'not-taken') {
+    const { outcome, reason, answer } = notTaken(delivered.reason);
+    return end(outcome, reason, answer);
+  }
+  const { carried } = delivered;
+  const { attempted, body } = carried;
+  const openWorld = decision.do === 'run' || decision.do === 'ask' ? decision.described.openWorld : true;
+  if (openWorld && (body !== undefined || (attempted !== undefined && toldSomething(attempted)))) {
+    world.jobs.readOutside(accountKey(caller.principal), jobKey(caller.principal, asked.job));
+  }
+  const told = concludeRecorded(
+    carried,
+    delivered,
+    asksAPerson(world, caller, carried, asked.job),
+    delivery.running.stopped()?.because,
+  );
+  if (told !== undefined && call.signal.aborted && (told.outcome === 'unknown' || told.outcome === 'cancelled')) {
+    // Nobody reads the answer.
+    return end('cancelled', told.outcome === 'unknown' ? 'after-sending' : 'before-sending', told.answer, attempted);
+  }
+  if (told !== undefined) return end(told.outcome, told.reason, told.answer, attempted);
+  const answered: Attempted = {
+    dials: 0,
+    pod: carried.recorded?.call.place,
+    ...attempted,
+    outcome: body?.kind === 'error' ? body : { kind: 'answered', result: body?.result ?? {} },
+  };
+  return conclude(call, decision, target, answered, giveTo(options, caller, target, decision), end);
+}
+
+const NOT_TAKEN: Promise<Delivered> = Promise.resolve({ kind: 'not-taken', reason: 'no-record' });
+
+/** Whether the outcome of a call that nobody knows waits for a person: as its Agent says, else where a person started its job. */
+function asksAPerson(world: World, { principal }: Caller, { recorded }: Carried, job: Job): boolean {
+  const agents = world.catalog.access(principal.namespace, principal.serviceAccount)?.agents ?? [];
+  const agent = agents.find(({ uid }) => uid === recorded?.spec.agentUid) ?? agents[0];
+  if (agent?.onUnknown !== undefined) return agent.onUnknown === 'ask';
+  const { startedBy, proved } = recorded?.spec.job ?? job;
+  return startedBy !== undefined && proved;
+}
+
+function tellRefusal(decision: Extract<Decision, { do: 'refuse'; hidden: false }>): Answer {
+  return { kind: 'result', result: refusedResult(decision.reason, decision) };
 }
 
 /** Whether the job may have read something that the tool wrote: progress counts, and an answer that cannot be read. */
@@ -223,7 +381,7 @@ function describeDecision(decision: Decision | undefined): Described {
 }
 
 function usageOf(decision: Decision | undefined): Pick<CallRecord, 'usage'> {
-  const usage = decision?.do === 'run' ? decision.described.override?.usage : undefined;
+  const usage = decision?.do === 'run' || decision?.do === 'ask' ? decision.described.override?.usage : undefined;
   return usage === undefined ? {} : { usage };
 }
 
@@ -242,7 +400,7 @@ function conclude(
       if (result === undefined) {
         return end('unknown', 'unreadable', { kind: 'result', result: unknownResult('unreadable') }, attempted);
       }
-      const check = decision.do === 'run' ? decision.described.override?.check : undefined;
+      const check = decision.do === 'run' || decision.do === 'ask' ? decision.described.override?.check : undefined;
       const problem = resultProblem(result, check);
       if (problem !== undefined) {
         return end('tool-error', 'output-mismatch', { kind: 'result', result: mismatchResult(problem) }, attempted);
@@ -261,6 +419,8 @@ function conclude(
       );
     case 'unknown':
       return end('unknown', outcome.reason, { kind: 'result', result: unknownResult(outcome.reason) }, attempted);
+    case 'stopped':
+      return end('stopped', 'stopped', { kind: 'result', result: stoppedResult(undefined) }, attempted);
     case 'refused': {
       const { decision: refused } = outcome;
       const answer: Answer = refused.hidden

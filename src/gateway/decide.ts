@@ -71,7 +71,9 @@ export type ToldReason =
   | 'api-silent'
   /** The text that people will read, where the namespace's mark should be, is none. */
   | 'no-place-for-label'
-  /** Nobody can be asked yet, and somebody has to be. */
+  /** What a person approved is not what would be made now. */
+  | 'changed'
+  /** A person has to allow it, and did not. */
   | 'needs-a-person';
 /** Reasons that may pass in a moment. */
 export type WaitReason = 'not-listed' | 'no-pod' | 'no-snapshot';

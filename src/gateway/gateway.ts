@@ -2,6 +2,7 @@
  * The gateway without its surroundings: an HTTP handler over a catalog, a reviewer of tokens and connections to tool pods.
  * Opens no port, reads no environment, knows no API server; whoever makes it gives these and closes it.
  */
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createInFlight } from '../domain/inFlight.ts';
@@ -11,13 +12,18 @@ import { type AuthenticateOptions, type Authentication, createAuthenticator } fr
 import { createCalls } from './calls.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { CompiledTool } from './catalog/tool.ts';
-import { createHops, type OpenConnections } from './hops.ts';
+import { createHops, type Hops, type OpenConnections } from './hops.ts';
 import { createJobLabels } from './jobLabels.ts';
 import { createListings } from './listing/listings.ts';
 import { principalKey } from './principal.ts';
 import type { Recorder } from './record.ts';
 import { createKeptResults } from './results/keptResults.ts';
-import { createRunningCalls } from './runningCalls.ts';
+import { createRunningCalls, type RunningCalls } from './runningCalls.ts';
+import { createBreaker } from './toolCalls/breaker.ts';
+import { type CarrierOptions, createCarrier } from './toolCalls/carry.ts';
+import { createToolCallStore, type ToolCallDoor } from './toolCalls/toolCallStore.ts';
+import { createToolCalls, type ToolCallLimits } from './toolCalls/toolCalls.ts';
+import { createUpkeep, type Upkeep } from './toolCalls/upkeep.ts';
 import { type Caller, type Endpoint, hasEndpoint, type World } from './view.ts';
 
 export interface GatewayLimits {
@@ -70,6 +76,17 @@ export interface GatewayOptions {
   /** Whether nothing was heard of the API server for so long that a Stop could have been missed. */
   readonly apiSilent?: () => boolean;
   readonly recorder: Recorder;
+  /** Where calls are written down; unset: only those that are safe to repeat are made. */
+  readonly record?: {
+    readonly door: ToolCallDoor;
+    /** Uid of this gateway's pod. */
+    readonly podUid: string;
+    readonly timing?: Pick<CarrierOptions, 'grantMs' | 'recordMs'> & {
+      readonly requestMs?: number;
+      readonly tickMs?: number;
+    };
+    readonly limits?: Partial<ToolCallLimits>;
+  };
   readonly allowedOrigins?: ReadonlySet<string>;
   readonly limits?: Partial<GatewayLimits>;
   /** Milliseconds since the epoch. */
@@ -83,6 +100,8 @@ export interface Gateway {
   /** Why it should not be sent calls yet. */
   readonly notReady: () => string | undefined;
   readonly callsInFlight: () => number;
+  /** Takes what is on record of open calls. */
+  readonly upkeep: Pick<Upkeep, 'put' | 'remove' | 'sweep' | 'size'>;
   /** What it holds of the world outside, for tests of leaks and for metrics. */
   readonly holds: () => {
     readonly requests: number;
@@ -118,6 +137,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     apiSilent: options.apiSilent ?? (() => false),
   };
   const running = createRunningCalls(catalog);
+  const recording = createRecording(options, { world, hops, running, limits });
   const perAgent = createInFlight(limits.callsPerAgent);
   const authenticator = createAuthenticator({
     review: options.review,
@@ -154,6 +174,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       running,
       results: createKeptResults(),
       resultTokens: limits.resultTokens,
+      ...(recording === undefined ? {} : { toolCalls: recording.toolCalls }),
       serverInfo,
       perAgent,
       perTool: createInFlight(limits.callsPerTool),
@@ -198,6 +219,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     handle: endpoint.handle,
     notReady,
     callsInFlight: perAgent.total,
+    upkeep: recording?.upkeep ?? NO_UPKEEP,
     holds: () => ({
       requests: endpoint.open(),
       bytes: endpoint.heldBytes(),
@@ -208,6 +230,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       endpoint.endStreams();
       const untilMs = performance.now() + graceMs;
       while (perAgent.total() > 0 && performance.now() < untilMs) await sleep(20);
+      recording?.carrier.close();
+      await recording?.upkeep.close();
       listings.close();
       running.close();
       await hops.close();
@@ -217,6 +241,60 @@ export function createGateway(options: GatewayOptions): Gateway {
       endpoint.close();
     },
   };
+}
+
+const NO_UPKEEP: Gateway['upkeep'] = { put: () => {}, remove: () => {}, sweep: () => {}, size: () => 0 };
+
+function createRecording(
+  options: GatewayOptions,
+  around: {
+    readonly world: World;
+    readonly hops: Hops;
+    readonly running: RunningCalls;
+    readonly limits: GatewayLimits;
+  },
+) {
+  const { record } = options;
+  if (record === undefined) return undefined;
+  const { world, hops, running, limits } = around;
+  const { timing } = record;
+  const now = options.now ?? Date.now;
+  const self = { pod: record.podUid, node: options.ownNode };
+  const breaker = createBreaker();
+  const store = createToolCallStore(record.door, breaker, timing?.requestMs);
+  const carrier = createCarrier({
+    store,
+    self,
+    newNonce: randomUUID,
+    now,
+    dialWindowMs: limits.dialWindowMs,
+    ...timing,
+  });
+  const toolCalls = createToolCalls({
+    world,
+    hops,
+    running,
+    store,
+    breaker,
+    carrier,
+    self,
+    now,
+    maxAnswerBytes: limits.maxAnswerBytes,
+    dialWindowMs: limits.dialWindowMs,
+    open: (namespace) => upkeep.open(namespace),
+    newCallId: randomUUID,
+    ...(record.limits === undefined ? {} : { limits: record.limits }),
+  });
+  const upkeep = createUpkeep({
+    self: record.podUid,
+    lookAfter: toolCalls.lookAfter,
+    inFlight: carrier.inFlight,
+    synced: options.synced,
+    now,
+    onProblem: (error) => options.onProblem?.(error),
+    ...(timing?.tickMs === undefined ? {} : { tickMs: timing.tickMs }),
+  });
+  return { toolCalls, carrier, upkeep };
 }
 
 const TOOL_PATH = /^\/tools\/([a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?)\/mcp$/;

@@ -56,10 +56,16 @@ const cases: [string, object, boolean, object, string][] = [
   ['a name that breaks lines', { 'ai.oz0/job-id': 'j\n1' }, false, { proved: false }, 'pod p'],
   ['a name of another type', { 'ai.oz0/job-id': 7 }, false, { proved: false }, 'pod p'],
   ['too long', { 'ai.oz0/job-id': 'j'.repeat(129) }, false, { proved: false }, 'pod p'],
-  ['a starter, believed', { 'ai.oz0/started-by': 'jane@x' }, true, { startedBy: 'jane@x', proved: true }, 'pod p'],
-  ['a starter, not believed', { 'ai.oz0/started-by': 'jane' }, false, { startedBy: 'jane', proved: false }, 'pod p'],
+  ['a starter, believed', { 'ai.oz0/job-started-by': 'jane@x' }, true, { startedBy: 'jane@x', proved: true }, 'pod p'],
+  [
+    'a starter, not believed',
+    { 'ai.oz0/job-started-by': 'jane' },
+    false,
+    { startedBy: 'jane', proved: false },
+    'pod p',
+  ],
   ['no starter proves nothing', {}, true, { proved: false }, 'pod p'],
-  ['a starter with a space', { 'ai.oz0/started-by': 'a b' }, true, { proved: false }, 'pod p'],
+  ['a starter with a space', { 'ai.oz0/job-started-by': 'a b' }, true, { proved: false }, 'pod p'],
 ];
 test.each(cases)('[Y02] [case 129] a job as the agent says it: %s', (_, meta, believed, job, key) => {
   const read = jobOf(meta as never, believed);

@@ -17,6 +17,7 @@ import { createGateway } from './gateway.ts';
 import type { OpenConnections } from './hops.ts';
 import { createRecorder } from './recorder.ts';
 import { readSettings, type Settings } from './settings.ts';
+import { watchToolCalls } from './toolCalls/watchToolCalls.ts';
 import { watchCatalog } from './watch.ts';
 
 /** Short, so that a black hole leaves time to dial another pod. */
@@ -92,12 +93,14 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
     sessionKeys: decodedKeys(identity),
     recorder: createRecorder(log, shell.metrics),
     limits: { resultTokens: settings.resultTokens },
+    record: { door: client, podUid: settings.podUid },
     allowedOrigins: settings.allowedOrigins,
     onListingProblem: ({ namespace, name }, problem) => {
       log.warn({ namespace, tool: name, problem }, 'cannot list a tool');
     },
     onProblem: (error) => log.error({ error }, 'bug: a request failed'),
   });
+  const toolCalls = watchToolCalls({ client, upkeep: gateway.upkeep, ownNode, signal, log: engineLog(log) });
   const inFlight = shell.metrics.gauge('calls_in_flight', 'Calls that run now.', []);
   const silent = shell.metrics.gauge(
     'api_server_silent',
@@ -139,7 +142,7 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
       await closed;
       clearInterval(measure);
       identity.close();
-      await Promise.all([watching.ended, silence.ended]);
+      await Promise.all([watching.ended, silence.ended, toolCalls.ended]);
       await client.close();
     },
   };

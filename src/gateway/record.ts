@@ -11,6 +11,10 @@ export type CallOutcome =
   | 'not-started'
   | 'unknown'
   | 'cancelled'
+  /** A person has to decide first. */
+  | 'waiting'
+  /** Delivered again while it runs. */
+  | 'running'
   /** Ended by a Stop. */
   | 'stopped';
 

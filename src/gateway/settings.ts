@@ -1,11 +1,13 @@
 /** The gateway's settings, from its environment: all mistakes named at once. */
-
+import { randomUUID } from 'node:crypto';
 import { PORT_TLS } from '../domain/naming.ts';
 import { ConfigurationError, type Environment } from '../runtime/configuration.ts';
 
 export interface Settings {
   readonly namespace: string;
   readonly ownNode: string;
+  /** Of this pod: what it claimed before its container was started anew is its own. */
+  readonly podUid: string;
   readonly trustDomain: string;
   /** Edge, for its signer. */
   readonly edge: { readonly host: string; readonly port: number };
@@ -43,6 +45,7 @@ export function readSettings(environment: Environment): Settings {
   const settings: Settings = {
     namespace,
     ownNode: text('OZ0_NODE'),
+    podUid: text('OZ0_POD_UID', randomUUID()),
     trustDomain: text('OZ0_TRUST_DOMAIN'),
     edge: { host: text('OZ0_EDGE_HOST', `oz0-edge.${namespace}.svc`), port: whole('OZ0_EDGE_PORT', 443, 65_535) },
     version: text('OZ0_VERSION', '0.1.0'),

@@ -48,6 +48,8 @@ const REFUSED: Readonly<Record<ToldReason, string>> = {
     'The gateway cannot see now whether this was stopped, and makes only calls that read. The call was not made; try again later.',
   'no-place-for-label':
     'What this function writes is marked as written by an AI, and there is no text to put the mark on, or no mark that can be read. The call was not made; give that argument as text.',
+  changed:
+    'What was approved is not what would be made now: the function, its policy or its agent changed. The call was not made; a person must be asked again, with a new call.',
   'needs-a-person': 'A person must allow this call first. It was not made.',
 };
 
@@ -60,6 +62,18 @@ const UNKNOWN: Readonly<Record<LostReason, string>> = {
   unreadable: 'its answer cannot be read',
   'too-large': 'its answer is larger than may be passed on',
 };
+
+export function isNotStartedReason(reason: string): reason is NotStarted {
+  return Object.hasOwn(NOT_STARTED, reason);
+}
+
+export function isRefusedReason(reason: string): reason is ToldReason {
+  return Object.hasOwn(REFUSED, reason);
+}
+
+export function isUnknownReason(reason: string): reason is LostReason {
+  return Object.hasOwn(UNKNOWN, reason);
+}
 
 /** An error result for the model: not a protocol error, so that it can try something else. */
 export function notStartedResult(reason: NotStarted): JsonObject {

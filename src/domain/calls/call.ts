@@ -87,11 +87,11 @@ export function changed(call: Call, change: Change): Call {
   return { ...call, ...change };
 }
 
-/** The call as claimed for its next attempt, which goes to `place`. */
-export function claimed(call: Call, claim: Claim, place: string): Call {
+/** The call as claimed for its next attempt, which goes to `place`; undefined: it is known already that it will not be sent. */
+export function claimed(call: Call, claim: Claim, place: string | undefined): Call {
   return {
     ...call,
-    place,
+    ...(place === undefined ? {} : { place }),
     phase: 'Sending',
     reason: 'claimed',
     attempt: call.attempt + 1,

@@ -27,7 +27,7 @@ export interface Hand {
   readonly fetched: boolean;
   /** It was on record, and is not any more. */
   readonly gone?: boolean;
-  /** Reads and writes of the record that failed, one after another. */
+  /** Reads and writes of the record that failed since something else was done. */
   readonly failures: number;
 }
 
@@ -77,9 +77,9 @@ export function learn(hand: Hand, event: Event): Hand {
     case 'failed':
       return { ...hand, failures: hand.failures + 1 };
     case 'holds':
-      return { ...hand, stage: 'judged' };
+      return { ...hand, stage: 'judged', failures: 0 };
     case 'learned':
-      return { ...hand, learned: event.learned, ...(event.of === 'send' ? { stage: 'sent' } : {}) };
+      return { ...hand, learned: event.learned, failures: 0, ...(event.of === 'send' ? { stage: 'sent' } : {}) };
     case 'running':
     case 'unseen':
     case 'silent':
@@ -102,7 +102,8 @@ function written(hand: Hand, of: Write, call: Call): Hand {
 }
 
 function read(hand: Hand, call: Call): Hand {
-  const known = { ...hand, call, unsure: false, failures: 0 };
+  // That it can be read says nothing of writes: they are still failing.
+  const known = { ...hand, call, unsure: false };
   const ours = call.claim?.nonce === hand.nonce;
   if (ours && call.phase === 'Sending') return hand.stage === 'none' ? { ...known, stage: 'claimed' } : known;
   const { learned, seen: _seen, ...rest } = known;

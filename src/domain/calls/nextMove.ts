@@ -255,7 +255,8 @@ function end({ purpose }: Hand, told: Told): Move {
 
 function wait(hand: Hand, patient: boolean): Move {
   if (hand.purpose === 'upkeep') return { do: 'rest' };
-  return patient ? { do: 'pause' } : { do: 'tell', told: 'running' };
+  if (patient) return { do: 'pause' };
+  return { do: 'tell', told: hand.stage === 'sent' || hand.seen === 'silent' ? 'unknown' : 'running' };
 }
 
 function record(call: Call, phase: Call['phase'], reason: string): Move {

@@ -34,6 +34,8 @@ export interface Catalog {
   readonly tools: () => readonly CompiledTool[];
   /** Pods of this node for a `node` tool, endpoints anywhere for an `any` tool. */
   readonly routes: (tool: CompiledTool) => readonly Route[];
+  /** A pod of a tool, also one that takes no calls now; undefined where there is none of that uid any more. */
+  readonly locate: (tool: CompiledTool, podUid: string) => Route | undefined;
   /** Those that govern a namespace's calls. The same object as long as they do not change. */
   readonly policies: (namespace: string) => Policies;
   /** The Stop that is for a call of this tool by this account, if any is. */
@@ -185,6 +187,14 @@ export function createCatalog(options: CatalogOptions = {}): Catalog {
         routesKept.set(key, routes);
       }
       return routes;
+    },
+    locate: (tool, podUid) => {
+      for (const entry of (tool.affinity === 'node' ? pods : slices).values()) {
+        if (entry.namespace !== tool.namespace || entry.tool !== tool.name) continue;
+        const found = entry.pods.find((pod) => pod.podUid === podUid);
+        if (found !== undefined) return found;
+      }
+      return undefined;
     },
     onChange: (listener) => {
       listeners.add(listener);

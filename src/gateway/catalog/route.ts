@@ -15,6 +15,8 @@ export interface ToolRoutes {
   readonly namespace: string;
   readonly tool: string;
   readonly routes: readonly Route[];
+  /** Those and the pods that take no calls now, or will not again: one may still know what became of a call. */
+  readonly pods: readonly Route[];
 }
 
 /** The route of a tool's pod: none unless it is ready and stays. Undefined for a pod that is no tool's. */
@@ -29,8 +31,9 @@ export function routesOfPod(pod: KubeObject): ToolRoutes | undefined {
   const ready = objects(status['conditions']).some(
     (condition) => condition['type'] === 'Ready' && condition['status'] === 'True',
   );
-  const usable = ready && deletionTimestamp === undefined && typeof address === 'string' && typeof node === 'string';
-  return { namespace, tool, routes: usable ? [{ podUid: uid, address, node }] : [] };
+  const placed = typeof address === 'string' && typeof node === 'string';
+  const pods = placed ? [{ podUid: uid, address, node }] : [];
+  return { namespace, tool, routes: ready && deletionTimestamp === undefined ? pods : [], pods };
 }
 
 const SERVICE_NAME = 'kubernetes.io/service-name';
@@ -42,21 +45,33 @@ export function routesOfSlice(slice: KubeObject): ToolRoutes | undefined {
   if (namespace === undefined || !service?.startsWith(TOOL_RESOURCE_PREFIX)) return undefined;
   const tool = service.slice(TOOL_RESOURCE_PREFIX.length);
   const endpoints = deletionTimestamp === undefined ? objects(slice['endpoints']) : [];
-  return { namespace, tool, routes: endpoints.flatMap((endpoint) => routeOf(endpoint, namespace)) };
+  const placed = endpoints.flatMap((endpoint) => {
+    const route = routeOf(endpoint, namespace);
+    return route === undefined ? [] : [{ route, usable: isUsable(endpoint) }];
+  });
+  return {
+    namespace,
+    tool,
+    routes: placed.filter(({ usable }) => usable).map(({ route }) => route),
+    pods: placed.map(({ route }) => route),
+  };
 }
 
-function routeOf(endpoint: Record<string, unknown>, namespace: string): readonly Route[] {
-  const conditions = isObject(endpoint['conditions']) ? endpoint['conditions'] : {};
+function routeOf(endpoint: Record<string, unknown>, namespace: string): Route | undefined {
   const target = isObject(endpoint['targetRef']) ? endpoint['targetRef'] : {};
   const [address] = Array.isArray(endpoint['addresses']) ? endpoint['addresses'] : [];
   const podUid = target['uid'];
   const node = endpoint['nodeName'];
-  if (target['kind'] !== 'Pod' || (target['namespace'] ?? namespace) !== namespace) return [];
+  if (target['kind'] !== 'Pod' || (target['namespace'] ?? namespace) !== namespace) return undefined;
   // A slice may also hold host names, which nobody here resolves.
-  if (typeof podUid !== 'string' || typeof address !== 'string' || isIP(address) === 0) return [];
+  if (typeof podUid !== 'string' || typeof address !== 'string' || isIP(address) === 0) return undefined;
+  return { podUid, address, node: typeof node === 'string' ? node : '' };
+}
+
+function isUsable(endpoint: Record<string, unknown>): boolean {
+  const conditions = isObject(endpoint['conditions']) ? endpoint['conditions'] : {};
   // An unset `ready` is to be read as true (discovery.k8s.io/v1).
-  if (conditions['ready'] === false || conditions['terminating'] === true) return [];
-  return [{ podUid, address, node: typeof node === 'string' ? node : '' }];
+  return conditions['ready'] !== false && conditions['terminating'] !== true;
 }
 
 function objects(value: unknown): readonly Record<string, unknown>[] {

@@ -15,6 +15,10 @@ export const META_PROGRESS_TOKEN = 'progressToken';
 const OWN_PREFIX = 'ai.oz0/';
 /** `not-started` (nothing reached the tool) or `unknown` (nobody can say whether it acted). */
 export const META_OUTCOME = `${OWN_PREFIX}outcome`;
+/** From an agent: its own id of a call, by which one that is delivered again is known. To it: by which to deliver it again. */
+export const META_CALL_ID = `${OWN_PREFIX}call-id`;
+/** To an agent: by which kind of failure its job fails. */
+export const META_FAILURE = `${OWN_PREFIX}failure`;
 /** Why, beside an outcome: a word of a closed set. */
 export const META_REASON = `${OWN_PREFIX}reason`;
 /** To a sidecar: which attempt of which call this is, and until when it may start; see `callOrders.ts`. */
@@ -31,7 +35,7 @@ export const META_LISTING = `${OWN_PREFIX}listing`;
 export const META_OUTPUT_SCHEMA = `${OWN_PREFIX}output-schema`;
 /** On a call: the agent's name for the job that it is a part of, and who started that. */
 export const META_JOB_ID = `${OWN_PREFIX}job-id`;
-export const META_STARTED_BY = `${OWN_PREFIX}started-by`;
+export const META_STARTED_BY = `${OWN_PREFIX}job-started-by`;
 /** On a call to a tool's sidecar: hex hash of the definition that was decided on. */
 export const META_DEFINITION = `${OWN_PREFIX}definition`;
 /** On a call to a tool: what its namespace puts at the start of texts that people read. */

@@ -103,7 +103,7 @@ describe('[R01] one attempt, also when it breaks', () => {
     expect(world.records.at(-1)).toMatchObject({ outcome: 'unknown', reason, dials: 1 });
   });
 
-  test('(c) reads half of the request, then resets: made once, unknown', async () => {
+  test('(c) reads half of the request, then resets: its journal never saw it, so it is known not to be made', async () => {
     await ready();
     let requests = 0;
     fake.intercept = (req) => {
@@ -113,7 +113,7 @@ describe('[R01] one attempt, also when it breaks', () => {
       return true;
     };
     const { body } = await callTool(world, 'acme__act', { filler: 'x'.repeat(1_000_000) });
-    expect(body.result).toMatchObject(UNKNOWN);
+    expect(body.result).toMatchObject({ isError: true, _meta: { 'ai.oz0/outcome': 'not-started' } });
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(requests).toBe(1);
   });

@@ -226,7 +226,7 @@ describe('the process', () => {
   });
 
   test('[Y06] a Stop ends a running call, which is told as stopped, and nothing runs while it is there', async () => {
-    const running = post('tools/call', { name: 'search__find', arguments: { wait: true } });
+    const running = post('tools/call', { name: 'search__read', arguments: { wait: true } });
     await until(() => waiting === 1, 'the call runs');
     const stop = { tool: 'search', because: 'Incident 12' };
     api.put(STOPS, {
@@ -275,11 +275,15 @@ describe('the process', () => {
     api.silent = true;
     try {
       let write: Loose;
-      await until(async () => {
-        write = (await post('tools/call', { name: 'search__write', arguments: { q: 'w' } })).result;
-        return write.isError === true;
-      }, 'a write is refused');
-      expect(write._meta).toMatchObject({ 'ai.oz0/outcome': 'not-started', 'ai.oz0/reason': 'api-silent' });
+      await until(
+        async () => {
+          write = (await post('tools/call', { name: 'search__write', arguments: { q: 'w' } })).result;
+          return write._meta?.['ai.oz0/reason'] === 'api-silent';
+        },
+        'a write is refused',
+        20_000,
+      );
+      expect(write).toMatchObject({ isError: true, _meta: { 'ai.oz0/outcome': 'not-started' } });
       expect((await post('tools/call', { name: 'search__read', arguments: { q: 'r' } })).result.content[0].text).toBe(
         'found r',
       );

@@ -1,6 +1,11 @@
 /** An API server of a few lists that can be watched, and reviews of tokens; over loopback, plain. */
+import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Loose } from './world.ts';
+
+const TOOL_CALLS = '/apis/oz0.ai/v1alpha1/toolcalls';
+const TOOL_CALL = /^\/apis\/oz0\.ai\/v1alpha1\/namespaces\/([^/]+)\/toolcalls(?:\/([^/]+?)(?:\/status)?)?$/;
 
 interface Stored {
   readonly metadata: { readonly namespace?: string; readonly name: string };
@@ -45,6 +50,32 @@ export async function startApiServer(): Promise<ApiServer> {
       res.write(`${JSON.stringify({ type, object: told })}\n`);
   };
 
+  const serveToolCall = (
+    method: string,
+    [, namespace, name]: RegExpExecArray,
+    body: Loose,
+    res: ServerResponse,
+  ): void => {
+    const say = (status: number, value: object): void => {
+      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+    };
+    const fail = (code: number, reason: string): void => say(code, { kind: 'Status', code, reason, message: reason });
+    const key = `${namespace}/${name ?? body?.metadata?.name}`;
+    const stored = collection(TOOL_CALLS).get(key) as Loose;
+    if (method === 'POST') {
+      if (stored === undefined) {
+        tell(TOOL_CALLS, 'ADDED', { ...body, metadata: { ...body.metadata, uid: randomUUID() } });
+        say(201, collection(TOOL_CALLS).get(key) as object);
+      } else fail(409, 'AlreadyExists');
+    } else if (stored === undefined) fail(404, 'NotFound');
+    else if (method === 'PUT' && stored.metadata.resourceVersion !== body.metadata.resourceVersion)
+      fail(409, 'Conflict');
+    else {
+      if (method === 'PUT') tell(TOOL_CALLS, 'MODIFIED', { ...stored, status: body.status });
+      say(200, collection(TOOL_CALLS).get(key) as object);
+    }
+  };
+
   const server = createServer((req, res) => {
     const url = new URL(req.url ?? '', 'http://x');
     const parts: Buffer[] = [];
@@ -55,6 +86,16 @@ export async function startApiServer(): Promise<ApiServer> {
         const status = body.spec.audiences.includes('oz0-gateway') ? tokens.get(body.spec.token) : undefined;
         res.writeHead(201, { 'content-type': 'application/json' });
         res.end(JSON.stringify({ ...body, status: status ?? { authenticated: false, error: 'invalid' } }));
+        return;
+      }
+      const call = TOOL_CALL.exec(url.pathname);
+      if (call !== null && !api.silent) {
+        serveToolCall(
+          req.method ?? '',
+          call,
+          parts.length === 0 ? undefined : JSON.parse(Buffer.concat(parts).toString()),
+          res,
+        );
         return;
       }
       asked.push(`${url.pathname}${url.search}`);

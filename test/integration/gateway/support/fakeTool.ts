@@ -21,6 +21,21 @@ export interface FakeCall {
   readonly progress: (progress: number, message?: string) => void;
 }
 
+export interface JournalEntry {
+  state: 'fenced' | 'running' | 'done';
+  outcome?: unknown;
+  readonly ended: PromiseWithResolvers<void>;
+}
+
+export interface JournalQuestion {
+  readonly id: string;
+  readonly attempt: number;
+  readonly fence?: boolean;
+  readonly stop?: boolean;
+  readonly cancel?: boolean;
+  readonly waitMs?: number;
+}
+
 /** Returns a result to be sent, or writes to `res` itself and returns undefined. */
 export type FakeFunction = (call: FakeCall) => unknown;
 
@@ -40,6 +55,14 @@ export interface FakeTool {
   listeners: number;
   connections: number;
   openSockets: () => number;
+  /** What is kept of recorded calls, by `<id>/<attempt>`; read and written by tests. */
+  readonly journal: Map<string, JournalEntry>;
+  /** Questions to the journal. */
+  readonly asked: JournalQuestion[];
+  /** Answers a question about a call itself where set: true. */
+  onAsk: ((question: JournalQuestion, res: ServerResponse) => boolean) | undefined;
+  /** Milliseconds since the epoch, for grants. */
+  now: () => number;
   /** Tells every listener that the listing changed. */
   changed: () => void;
   /** Cuts every connection. */
@@ -57,7 +80,11 @@ export async function startFakeTool(functions: Record<string, FakeFunction> = {}
     if (tool.intercept?.(req, res)) return;
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
-    req.on('end', () => serve(req, res, JSON.parse(Buffer.concat(chunks).toString('utf8'))));
+    req.on('end', () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+      if (req.url === '/calls') void tell(res, body);
+      else serve(req, res, body);
+    });
     req.on('error', () => {});
   });
   server.keepAliveTimeout = 60_000;
@@ -67,6 +94,35 @@ export async function startFakeTool(functions: Record<string, FakeFunction> = {}
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => {});
   });
+
+  const entryOf = (key: string, state: JournalEntry['state']): JournalEntry => {
+    const entry: JournalEntry = { state, ended: Promise.withResolvers<void>() };
+    tool.journal.set(key, entry);
+    return entry;
+  };
+  const finish = (entry: JournalEntry | undefined, outcome: unknown): void => {
+    if (entry?.state !== 'running') return;
+    entry.state = 'done';
+    entry.outcome = outcome;
+    entry.ended.resolve();
+  };
+
+  /** As the sidecar's journal does; a call that is ended on a word ends at once. */
+  async function tell(res: ServerResponse, question: JournalQuestion): Promise<void> {
+    tool.asked.push(question);
+    if (tool.onAsk?.(question, res)) return;
+    const key = `${question.id}/${question.attempt}`;
+    let entry = tool.journal.get(key);
+    if (question.stop === true) finish(entry, { kind: 'stopped' });
+    if (question.cancel === true) finish(entry, { kind: 'unknown', reason: 'cancelled' });
+    if (entry?.state === 'running') {
+      const over = new Promise((resolve) => setTimeout(resolve, question.waitMs ?? 0).unref());
+      await Promise.race([entry.ended.promise, over]);
+    }
+    if (entry === undefined && (question.fence || question.stop || question.cancel)) entry = entryOf(key, 'fenced');
+    const answer = entry === undefined ? { state: 'never-seen' } : { state: entry.state, outcome: entry.outcome };
+    if (!res.destroyed) res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  }
 
   const json = (res: ServerResponse, id: unknown, body: object): void => {
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
@@ -108,6 +164,35 @@ export async function startFakeTool(functions: Record<string, FakeFunction> = {}
       }
       case 'tools/call': {
         const name = String(params['name']);
+        const grant = meta['ai.oz0/call'] as
+          | { id: string; attempt: number; notAfter: number; recorded: boolean }
+          | undefined;
+        let entry: JournalEntry | undefined;
+        if (grant?.recorded === true) {
+          const key = `${grant.id}/${grant.attempt}`;
+          const known = tool.journal.get(key);
+          const refused =
+            known?.state === 'fenced' ? 'fenced' : tool.now() > grant.notAfter ? 'grant-expired' : undefined;
+          if (refused !== undefined) {
+            const data = { 'ai.oz0/outcome': 'not-started', reason: refused };
+            json(res, id, { error: { code: -32603, message: refused, data } });
+            return;
+          }
+          if (known !== undefined) {
+            void known.ended.promise.then(() => {
+              const { result } = known.outcome as { result?: object };
+              json(res, id, { result: { resultType: 'complete', ...result } });
+            });
+            return;
+          }
+          entry = entryOf(key, 'running');
+          // What is refused is not begun.
+          const end = res.end.bind(res);
+          res.end = ((chunk: unknown, ...rest: never[]) => {
+            if (typeof chunk === 'string' && chunk.includes('"not-started"')) tool.journal.delete(key);
+            return end(chunk as string, ...rest);
+          }) as typeof res.end;
+        }
         tool.runs[name] = (tool.runs[name] ?? 0) + 1;
         const closed = new Promise<void>((resolve) => res.on('close', () => !res.writableFinished && resolve()));
         const open = (): void => {
@@ -144,7 +229,17 @@ export async function startFakeTool(functions: Record<string, FakeFunction> = {}
         }
         void (async () => {
           const result = await run(call);
-          if (result === undefined || res.destroyed) return;
+          if (result === undefined) {
+            // It wrote for itself, or nothing: what of that was an answer is not for the journal to know.
+            const over = (): void => finish(entry, { kind: 'unknown', reason: 'process-ended' });
+            // A broken connection ends no call of the tool: whoever broke it may still end it in its own way.
+            const soon = (): void => void setTimeout(over, res.writableEnded ? 0 : 150);
+            if (res.closed) soon();
+            else res.once('close', soon);
+            return;
+          }
+          finish(entry, { kind: 'result', result });
+          if (res.destroyed) return;
           const body = { result: { resultType: 'complete', ...(result as object) } };
           if (res.headersSent) {
             write(res, { id, ...body });
@@ -177,6 +272,10 @@ export async function startFakeTool(functions: Record<string, FakeFunction> = {}
     intercept: undefined,
     runs: {},
     calls: [],
+    journal: new Map(),
+    asked: [],
+    onAsk: undefined,
+    now: Date.now,
     lists: 0,
     listeners: 0,
     connections: 0,

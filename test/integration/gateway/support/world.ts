@@ -6,8 +6,14 @@ import { Pool } from 'undici';
 import type { Review } from '../../../../src/gateway/authenticate.ts';
 import { type Catalog, type CatalogKind, createCatalog } from '../../../../src/gateway/catalog/catalog.ts';
 import type { CompiledTool } from '../../../../src/gateway/catalog/tool.ts';
-import { createGateway, type Gateway, type GatewayLimits } from '../../../../src/gateway/gateway.ts';
+import {
+  createGateway,
+  type Gateway,
+  type GatewayLimits,
+  type GatewayOptions,
+} from '../../../../src/gateway/gateway.ts';
 import type { CallRecord } from '../../../../src/gateway/record.ts';
+import { type CallRecords, createCallRecords } from './callRecords.ts';
 import type { FakeTool } from './fakeTool.ts';
 
 export const OWN_NODE = 'node1';
@@ -17,6 +23,8 @@ export interface World {
   readonly url: URL;
   readonly gateway: Gateway;
   readonly records: CallRecord[];
+  /** What is on record of calls. */
+  readonly toolCalls: CallRecords;
   readonly problems: unknown[];
   readonly reviews: string[];
   /** What the API server answers for a token; throws to fail. */
@@ -103,6 +111,11 @@ export interface WorldOptions {
   /** Left out: every kind of function runs. */
   readonly policy?: 'none';
   readonly apiSilent?: () => boolean;
+  /** Shared by gateways of one cluster. */
+  readonly toolCalls?: CallRecords;
+  readonly gatewayPod?: string;
+  readonly record?: Omit<NonNullable<GatewayOptions['record']>, 'door' | 'podUid'>;
+  readonly node?: string;
 }
 
 /** Metadata as the kind has it: an object of the cluster is in no namespace. */
@@ -136,8 +149,10 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
   const problems: unknown[] = [];
   const reviews: string[] = [];
   const keys = shared.keys ?? [{ id: 'k1', key: randomBytes(32) }];
+  const toolCalls = shared.toolCalls ?? createCallRecords();
+  const ownNode = shared.node ?? OWN_NODE;
   const gateway = createGateway({
-    ownNode: OWN_NODE,
+    ownNode,
     version: '0.0.0-test',
     catalog,
     synced: () => world.synced,
@@ -157,10 +172,19 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
     },
     sessionKeys: () => keys,
     recorder: { called: (record) => records.push(record) },
+    record: {
+      door: toolCalls.door,
+      podUid: shared.gatewayPod ?? 'gateway-1',
+      timing: { recordMs: 400, tickMs: 20 },
+      ...shared.record,
+    },
     limits: { listingIntervalMs: 50, resultTokens: 0, ...limits },
     onProblem: (error) => problems.push(error),
     ...(shared.now === undefined ? {} : { now: shared.now }),
     ...(shared.apiSilent === undefined ? {} : { apiSilent: shared.apiSilent }),
+  });
+  const unfollow = toolCalls.follow((type, object) => {
+    if (object.metadata.labels?.['oz0.ai/node'] === ownNode) gateway.upkeep[type](object);
   });
   const server = createServer((req, res) => gateway.handle(req, res));
   const sockets = new Set<Socket>();
@@ -183,6 +207,7 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
     url: new URL('/mcp', origin),
     gateway,
     records,
+    toolCalls,
     problems,
     reviews,
     review: reviewOf,
@@ -277,6 +302,7 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
       throw new Error(`listing is ${seen}, not ${wanted}`);
     },
     close: async () => {
+      unfollow();
       await gateway.close(0);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const socket of sockets) socket.destroy();
