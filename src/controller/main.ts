@@ -19,6 +19,7 @@ import { createAskSidecar } from './askSidecar.ts';
 import { limitConfigMaps } from './limitWatch.ts';
 import { allReconcilers } from './reconcilers.ts';
 import { readSettings, type Settings } from './settings.ts';
+import { sweepRegularly } from './sweepToolCalls.ts';
 import { decideUserNamespaces } from './userNamespaces.ts';
 
 const NAME = 'oz0-controller';
@@ -102,6 +103,10 @@ export async function start(shell: Shell): Promise<Running> {
     signal,
     onPass: countPasses(shell),
   });
+  const swept = sweepRegularly(
+    { client, retentionMs: settings.callRetentionMs, leads: leader.mayWrite, now: Date.now, log },
+    signal,
+  );
   const { synced, load, ended } = engine;
   if (leader.mayWrite()) engine.lead();
 
@@ -116,7 +121,7 @@ export async function start(shell: Shell): Promise<Running> {
     close: async () => {
       clearInterval(measure);
       stop.abort(new Error('shutting down'));
-      await ended;
+      await Promise.all([ended, swept]);
       resign.abort(new Error('shutting down'));
       await leader.ended;
       identity.close();

@@ -27,6 +27,8 @@ describe('settings', () => {
     ['another mode', { OZ0_USER_NAMESPACES: 'maybe' }, /OZ0_USER_NAMESPACES/],
     ['no quantity', { OZ0_TOOL_LIMIT_CPU: 'much' }, /OZ0_TOOL_LIMIT_CPU/],
     ['a request over its limit', { OZ0_TOOL_REQUEST_MEMORY: '1Gi' }, /request of memory is over/],
+    ['no duration', { OZ0_CALL_RETENTION: 'long' }, /OZ0_CALL_RETENTION/],
+    ['a duration that keeps nothing', { OZ0_CALL_RETENTION: '1s' }, /OZ0_CALL_RETENTION/],
     ['no port', { OZ0_EDGE_PORT: '0' }, /OZ0_EDGE_PORT/],
   ])('%s is named', ([, environment, message]) => {
     expect(() => readSettings({ ...ENVIRONMENT, ...environment })).toThrow(message);

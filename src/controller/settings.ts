@@ -1,4 +1,5 @@
 /** The controller's settings, from its environment: all mistakes named at once. */
+import { parseDuration } from '../api/duration.ts';
 import { parseQuantity } from '../api/quantity.ts';
 import { DEFAULT_RESOURCES, type Resources } from '../reconcilers/operator.ts';
 import { ConfigurationError, type Environment } from '../runtime/configuration.ts';
@@ -16,6 +17,8 @@ export interface Settings {
   readonly resources: Resources;
   /** The cluster has a model gateway; egress knows where. */
   readonly modelGateway: boolean;
+  /** How long a ToolCall is kept after its end. */
+  readonly callRetentionMs: number;
   /** Edge, for its signer. */
   readonly edge: { readonly host: string; readonly port: number };
   readonly trustFile: string;
@@ -50,6 +53,10 @@ export function readSettings(environment: Environment): Settings {
   const namespace = text('OZ0_NAMESPACE');
   const mode = text('OZ0_USER_NAMESPACES', 'prefer');
   if (!isMode(mode)) problems.push('  OZ0_USER_NAMESPACES: must be require, prefer or off');
+  const retention = parseDuration(text('OZ0_CALL_RETENTION', '24h'));
+  if (retention === undefined || retention < 60_000) {
+    problems.push('  OZ0_CALL_RETENTION: must be a duration such as 24h, at least 1m');
+  }
   const port = Number(text('OZ0_EDGE_PORT', '443'));
   if (!Number.isInteger(port) || port < 1 || port > 65_535) problems.push('  OZ0_EDGE_PORT: must be a port');
   const settings: Settings = {
@@ -63,6 +70,7 @@ export function readSettings(environment: Environment): Settings {
       limits: amounts('OZ0_TOOL_LIMIT', DEFAULT_RESOURCES.limits),
     },
     modelGateway: environment['OZ0_MODEL_GATEWAY'] === 'true',
+    callRetentionMs: retention ?? 0,
     edge: { host: text('OZ0_EDGE_HOST', `oz0-edge.${namespace}.svc`), port },
     trustFile: text('OZ0_TRUST_FILE', '/oz0/trust/ca.crt'),
     tokenFile: text('OZ0_TOKEN_FILE', '/oz0/identity/token'),

@@ -11,6 +11,7 @@ Environment of every component:
 of controller only:
   OZ0_MODEL_GATEWAY                                    true: the cluster has one
   OZ0_IMAGE                                            image of the sidecar and launcher of tool pods
+  OZ0_CALL_RETENTION                                   how long a ToolCall is kept after its end
   OZ0_USER_NAMESPACES                                  prefer | require | off
   OZ0_TOOL_REQUEST_<AMOUNT>, OZ0_TOOL_LIMIT_<AMOUNT>   of a tool's container: CPU, MEMORY, EPHEMERAL_STORAGE
 
