@@ -16,7 +16,7 @@ export const TAG = {
   set: 0x31,
 } as const;
 
-/** One element: tag, shortest length, the parts one after the other. Up to 65535 bytes, far above anything of ours. */
+/** One element: tag, shortest length, the parts one after the other. Up to 16 MiB, far above anything of ours. */
 export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   return Buffer.concat([Buffer.from([tag, ...lengthBytes(content.length)]), content]);
@@ -70,5 +70,7 @@ export function toPem(label: string, bytes: Buffer): string {
 
 function lengthBytes(length: number): number[] {
   if (length < 0x80) return [length];
-  return length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  if (length < 0x100) return [0x81, length];
+  if (length < 0x10000) return [0x82, length >> 8, length & 0xff];
+  return [0x83, length >> 16, (length >> 8) & 0xff, length & 0xff];
 }

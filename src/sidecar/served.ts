@@ -83,7 +83,9 @@ async function openProxy(options: ServedOptions): Promise<CredentialProxy> {
     ...(options.proxyPort === undefined ? {} : { port: options.proxyPort }),
   });
   const folder = dirname(options.socketPath);
-  for (const { path, pem } of proxy.bundleFiles()) await writeFile(join(folder, basename(path)), pem, { mode: 0o644 });
+  for (const { path, content } of proxy.bundleFiles()) {
+    await writeFile(join(folder, basename(path)), content, { mode: 0o644 });
+  }
   return proxy;
 }
 

@@ -97,7 +97,7 @@ async function start(options: ProxyRoleOptions): Promise<{ port: number; ca?: st
         port: 0,
       });
       const [ca] = proxy.bundleFiles();
-      return { port: proxy.port, ca: ca?.pem ?? '', placeholder: proxy.environment()['KEY'] ?? '' };
+      return { port: proxy.port, ca: String(ca?.content ?? ''), placeholder: proxy.environment()['KEY'] ?? '' };
     }
   }
 }

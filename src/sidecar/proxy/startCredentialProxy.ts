@@ -20,7 +20,8 @@ import { createPodAuthority } from './podAuthority.ts';
 import { answerRefusal } from './refusal.ts';
 import { openSecretFiles, type SecretFiles } from './secretFiles.ts';
 import { type ProxyNote, serveClient } from './serveClient.ts';
-import { CA_BUNDLE_PATH, CA_PATH, proxyEnvironment } from './toolEnvironment.ts';
+import { CA_BUNDLE_PATH, CA_PATH, proxyEnvironment, TRUST_STORE_PATH } from './toolEnvironment.ts';
+import { trustStore } from './trustStore.ts';
 
 export const PORT_PROXY = 15_001;
 
@@ -36,7 +37,7 @@ export interface CredentialProxyOptions {
   readonly port?: number;
   readonly limits?: Partial<ProxyLimits>;
   /** Paths of the bundle files as the tool sees them. */
-  readonly paths?: { readonly bundle: string; readonly ca: string };
+  readonly paths?: { readonly bundle: string; readonly ca: string; readonly store: string };
   readonly pollMs?: number;
 }
 
@@ -45,7 +46,7 @@ export interface CredentialProxy {
   /** For the tool's process, at each start anew: proxy, trust, environment secrets, placeholders of bound ones. */
   readonly environment: () => Readonly<Record<string, string>>;
   /** To be written where the tool's container can read, and not write. */
-  readonly bundleFiles: () => readonly { readonly path: string; readonly pem: string }[];
+  readonly bundleFiles: () => readonly { readonly path: string; readonly content: string | Buffer }[];
   /** While there are any, no process of the tool may start. */
   readonly problems: () => readonly { readonly name: string; readonly problem: SecretProblem }[];
   /**
@@ -178,7 +179,7 @@ export async function startCredentialProxy(options: CredentialProxyOptions): Pro
   options.signal.addEventListener('abort', () => void close(), { once: true });
   const { port } = server;
 
-  const paths = options.paths ?? { bundle: CA_BUNDLE_PATH, ca: CA_PATH };
+  const paths = options.paths ?? { bundle: CA_BUNDLE_PATH, ca: CA_PATH, store: TRUST_STORE_PATH };
   return {
     port,
     environment() {
@@ -187,15 +188,19 @@ export async function startCredentialProxy(options: CredentialProxyOptions): Pro
         .filter(([name]) => !isBound(name))
         .map(([name, value]): [string, string] => [name, value.reveal()]);
       return {
-        ...proxyEnvironment(`http://127.0.0.1:${port}`, paths.bundle, paths.ca),
+        ...proxyEnvironment(`http://127.0.0.1:${port}`, paths),
         ...Object.fromEntries([...placeholders, ...own]),
       };
     },
-    bundleFiles: () => [
-      // What comes on top of the public ones, for clients that know those: to hosts without a binding they verify by themselves.
-      { path: paths.ca, pem: joinPem([authority.certificatePem, ...extraCa]) },
-      { path: paths.bundle, pem: joinPem([authority.certificatePem, ...extraCa, ...rootCertificates]) },
-    ],
+    bundleFiles() {
+      const bundle = joinPem([authority.certificatePem, ...extraCa, ...rootCertificates]);
+      return [
+        // What comes on top of the public ones, for clients that know those: to hosts without a binding they verify by themselves.
+        { path: paths.ca, content: joinPem([authority.certificatePem, ...extraCa]) },
+        { path: paths.bundle, content: bundle },
+        { path: paths.store, content: trustStore(bundle) },
+      ];
+    },
     problems: () => reader.current().problems,
     onRotated(listener) {
       listeners.add(listener);

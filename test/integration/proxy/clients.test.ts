@@ -63,6 +63,26 @@ const reached = (name: string): string | undefined => {
   return rawHeaders[at + 1];
 };
 
+/** Two clients of Java's own, as programs of one file. */
+const JAVA: readonly (readonly [string, string])[] = [
+  [
+    'HttpsURLConnection',
+    `var connection = (java.net.HttpURLConnection) new java.net.URI(args[0]).toURL().openConnection();
+     connection.setDoOutput(true);
+     connection.setRequestProperty("Authorization", "Bearer " + System.getenv("API_KEY"));
+     connection.getOutputStream().write("{\\"a\\":1}".getBytes());
+     System.out.println(new String(connection.getInputStream().readAllBytes()));`,
+  ],
+  [
+    'HttpClient',
+    `var request = java.net.http.HttpRequest.newBuilder(new java.net.URI(args[0]))
+         .header("Authorization", "Bearer " + System.getenv("API_KEY"))
+         .POST(java.net.http.HttpRequest.BodyPublishers.ofString("{\\"a\\":1}")).build();
+     System.out.println(java.net.http.HttpClient.newHttpClient()
+         .send(request, java.net.http.HttpResponse.BodyHandlers.ofString()).body());`,
+  ],
+];
+
 const URL_ = `https://${HOST}/v1?x=1`;
 const node = process.execPath;
 const requests: readonly (readonly [string, boolean, () => ReturnType<typeof run>])[] = [
@@ -127,6 +147,18 @@ const requests: readonly (readonly [string, boolean, () => ReturnType<typeof run
         `import os,httpx;print(httpx.post('${URL_}',content='{"a":1}',headers={'Authorization':'Bearer '+os.environ['API_KEY']}).text)`,
       ]),
   ],
+  ...JAVA.map(([client, program]): (typeof requests)[number] => [
+    `Java's ${client}`,
+    has('javac', '-version'),
+    async () => {
+      const source = join(folder, `${client}Of.java`);
+      await writeFile(
+        source,
+        `class ${client}Of { public static void main(String[] args) throws Exception { ${program} } }`,
+      );
+      return run('java', [source, URL_]);
+    },
+  ]),
   [
     "Go's net/http",
     has('go', 'version'),

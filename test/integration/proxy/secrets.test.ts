@@ -116,7 +116,7 @@ test('[C03] nothing that the tool can read holds the value: its environment, its
   await inner(world, get([`X-Note: ${SECRET}`]));
   const readable = [
     JSON.stringify(world.proxy.environment()),
-    ...world.proxy.bundleFiles().map(({ pem }) => pem),
+    ...world.proxy.bundleFiles().map(({ content }) => content.toString('latin1')),
     ...world.logs,
   ];
   expect(canariesIn(readable.join('\n'), SECRET)).toEqual([]);

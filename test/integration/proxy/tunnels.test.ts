@@ -118,8 +118,8 @@ describe("[case 87] the pod's authority", () => {
   });
   test('its bundle holds the public authorities, and no key', () => {
     const [ca, bundle] = world.proxy.bundleFiles();
-    expect(bundle?.pem.match(/BEGIN CERTIFICATE/g)).toHaveLength(rootCertificates.length + 2);
-    expect(`${ca?.pem}${bundle?.pem}`).not.toMatch(/PRIVATE KEY/);
+    expect(String(bundle?.content).match(/BEGIN CERTIFICATE/g)).toHaveLength(rootCertificates.length + 2);
+    expect(`${ca?.content}${bundle?.content}`).not.toMatch(/PRIVATE KEY/);
   });
 });
 

@@ -200,10 +200,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     signal: stop.signal,
     port: 0,
     pollMs: 20,
-    paths: { bundle: join(folder, 'ca-bundle.crt'), ca: join(folder, 'ca.crt') },
+    paths: { bundle: join(folder, 'ca-bundle.crt'), ca: join(folder, 'ca.crt'), store: join(folder, 'ca-bundle.p12') },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
-  for (const { path, pem } of proxy.bundleFiles()) await writeFile(path, pem);
+  for (const { path, content } of proxy.bundleFiles()) await writeFile(path, content);
   return {
     proxy,
     seen,
@@ -213,7 +213,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     placeholder: (name = 'API_KEY') => proxy.environment()[name] ?? '',
     folder,
     upstreamCa,
-    podCa: proxy.bundleFiles()[0]?.pem ?? '',
+    podCa: String(proxy.bundleFiles()[0]?.content ?? ''),
     get script() {
       return world.script;
     },
