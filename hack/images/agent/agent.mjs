@@ -6,7 +6,8 @@
  *   agent call FUNCTION [JSON]
  *   agent steady FUNCTION [JSON] --seconds 30 --callers 4     one JSON line per call, for as long as asked
  *
- * Options: --client v2|v1 (v2), --era modern|legacy (modern; v1 knows the older era only), --url URL (the node's gateway).
+ * Options: --client v2|v1 (v2), --era modern|legacy (modern; v1 knows the older era only), --url URL (the node's gateway),
+ * --meta JSON (`_meta` of each call).
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -22,6 +23,7 @@ const { values, positionals } = parseArgs({
     callers: { type: 'string', default: '1' },
     pause: { type: 'string', default: '50' },
     timeout: { type: 'string', default: '60000' },
+    meta: { type: 'string', default: '' },
   },
 });
 
@@ -51,6 +53,11 @@ async function connect() {
 
 const [command, name, json = '{}'] = positionals;
 const options = { timeout: Number(values.timeout) };
+const request = () => ({
+  name,
+  arguments: JSON.parse(json),
+  ...(values.meta === '' ? {} : { _meta: JSON.parse(values.meta) }),
+});
 
 if (command === 'list') {
   const { client } = await connect();
@@ -60,7 +67,7 @@ if (command === 'list') {
 } else if (command === 'call' && name) {
   const { client, call } = await connect();
   try {
-    const result = await call({ name, arguments: JSON.parse(json) }, options);
+    const result = await call(request(), options);
     console.log(JSON.stringify(result, undefined, 1));
   } catch (error) {
     console.log(JSON.stringify({ error: { code: error.code, message: error.message } }, undefined, 1));
@@ -76,7 +83,7 @@ if (command === 'list') {
       const line = { at: new Date(started).toISOString() };
       try {
         connection ??= await connect();
-        const result = await connection.call({ name, arguments: JSON.parse(json) }, options);
+        const result = await connection.call(request(), options);
         const text = result.content?.[0]?.text;
         Object.assign(line, { ok: result.isError !== true, text: text?.slice(0, 300), meta: result._meta });
       } catch (error) {
