@@ -7,6 +7,7 @@
  *   hack/demo --down     removes the cluster
  */
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { kubeconfig } from './cluster/layout.ts';
@@ -49,14 +50,48 @@ function indent(text: string): string {
     .join('\n');
 }
 
+interface CallResult {
+  readonly content: readonly { readonly type: string; readonly text?: string }[];
+  readonly _meta: Readonly<Record<string, string>>;
+}
+
 /** Calls a function and shows what an agent's model gets to see. */
-async function showCall(name: string, args: Record<string, unknown>, ...options: string[]): Promise<void> {
-  const result = JSON.parse(await agent('call', name, JSON.stringify(args), ...options));
-  const text = result.content
-    .map((block: { type: string; text?: string }) => block.text ?? `[${block.type}]`)
-    .join('\n');
+async function showCall(name: string, args: Record<string, unknown>, ...options: string[]): Promise<CallResult> {
+  const result: CallResult = JSON.parse(await agent('call', name, JSON.stringify(args), ...options));
+  const text = result.content.map((block) => block.text ?? `[${block.type}]`).join('\n');
   console.log(`\n  ${name} ${JSON.stringify(args)} ${options.join(' ')}`);
   console.log(indent(text.length > 600 ? `${text.slice(0, 600)} …` : text || "(empty: the folder is the pod's own)"));
+  return result;
+}
+
+/** A function that says it destroys waits for a person; whoever may `decide` decides, once, with kubectl. */
+async function showApproval(): Promise<void> {
+  const write = ['demo_files__write_file', { path: '/tmp/hello.txt', content: 'written once' }] as const;
+  const sameCall = ['--meta', JSON.stringify({ 'ai.oz0/call-id': `demo-${randomUUID()}` })] as const;
+  say(
+    'A function that can overwrite waits for a person. The agent is not kept waiting: it is told, and may ask again.',
+  );
+  const waiting = await showCall(...write, ...sameCall);
+  const name: string = waiting._meta['ai.oz0/call'];
+  say('A person sees the very arguments, and decides. Who decided is proved by the API server, not claimed:');
+  console.log(indent(await kubectl('get', 'toolcall', name, '--namespace', namespace)));
+  const { uid } = JSON.parse(
+    await kubectl('get', 'toolcall', name, '--namespace', namespace, '--output=json'),
+  ).metadata;
+  const by = JSON.parse(await kubectl('auth', 'whoami', '--output=json')).status.userInfo.username;
+  const patch = JSON.stringify({ spec: { decision: { verdict: 'approve', by, uid } } });
+  console.log(indent(`kubectl patch toolcall ${name} -n ${namespace} --type=merge -p '${patch}'`));
+  await kubectl('patch', 'toolcall', name, '--namespace', namespace, '--type=merge', `--patch=${patch}`);
+  await kubectl(
+    'wait',
+    `toolcall/${name}`,
+    '--namespace',
+    namespace,
+    '--for=jsonpath={.status.phase}=Succeeded',
+    '--timeout=60s',
+  );
+  say('It ran once. The agent asks again under the same call-id, and gets the outcome of that one call:');
+  await showCall(...write, ...sameCall);
 }
 
 async function demo(): Promise<void> {
@@ -90,8 +125,10 @@ async function demo(): Promise<void> {
   await showCall('demo_everything__echo', { message: 'hello from 2025-11-25' }, '--client', 'v1');
 
   say('What it was not granted does not exist for it:');
-  console.log('\n  demo_files__write_file {"path":"/tmp/x","content":"y"}');
-  console.log(indent(await agent('call', 'demo_files__write_file', '{"path":"/tmp/x","content":"y"}')));
+  console.log('\n  demo_files__edit_file {"path":"/tmp/x","edits":[]}');
+  console.log(indent(await agent('call', 'demo_files__edit_file', '{"path":"/tmp/x","edits":[]}')));
+
+  await showApproval();
 
   say(`Done in ${elapsed()}. Go on:
 

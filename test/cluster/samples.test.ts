@@ -60,7 +60,7 @@ describe('the samples, as a newcomer applies them', () => {
     expect(names).toEqual(
       expect.arrayContaining(['demo_everything__echo', 'demo_time__get_current_time', 'demo_files__list_directory']),
     );
-    expect(names).not.toContain('demo_files__write_file');
+    expect(names).not.toContain('demo_files__edit_file');
 
     const time = await callFunction(
       NAMESPACE,
