@@ -72,7 +72,7 @@ async function showApproval(): Promise<void> {
     'A function that can overwrite waits for a person. The agent is not kept waiting: it is told, and may ask again.',
   );
   const waiting = await showCall(...write, ...sameCall);
-  const name: string = waiting._meta['ai.oz0/call'];
+  const name = waiting._meta['ai.oz0/call'] ?? '';
   say('A person sees the very arguments, and decides. Who decided is proved by the API server, not claimed:');
   console.log(indent(await kubectl('get', 'toolcall', name, '--namespace', namespace)));
   const { uid } = JSON.parse(
