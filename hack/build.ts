@@ -1,6 +1,7 @@
 /**
- * Builds what the operator's image holds, into dist/: `operator.mjs` (controller, gateway, egress, edge), `sidecar.mjs`
- * (a bundle of its own, without the Kubernetes client, schema and log libraries) and the static `launcher`.
+ * Builds into dist/ what the operator's image holds: `operator.mjs` (controller, gateway, egress, edge), `sidecar.mjs`
+ * (a bundle of its own, without the Kubernetes client, schema and log libraries) and the static `launcher`; and the
+ * command line for people, `oz0.mjs`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -15,9 +16,10 @@ const banner = {
   js: "import { createRequire as oz0CreateRequire } from 'node:module'; const require = oz0CreateRequire(import.meta.url);",
 };
 
-for (const name of ['operator', 'sidecar']) {
-  const entry = name === 'operator' ? `${root}src/main.ts` : `${root}src/sidecar/main.ts`;
-  if (!existsSync(entry)) continue;
+const ENTRIES = { operator: 'main.ts', sidecar: 'sidecar/main.ts', oz0: 'cli/main.ts' };
+
+for (const [name, file] of Object.entries(ENTRIES)) {
+  const entry = `${root}src/${file}`;
   const result = await build({
     entryPoints: [entry],
     outfile: `${dist}/${name}.mjs`,

@@ -3,7 +3,7 @@
  * Plugin, and an agent in a pod that lists and calls them through its node's gateway. Says what happens, and what to try.
  *
  *   hack/demo            all of it; a second time it is quick
- *   hack/demo --env      prints what puts kubectl, helm and the kubeconfig in your shell: eval "$(hack/demo --env)"
+ *   hack/demo --env      prints what puts kubectl, helm, oz0 and the kubeconfig in your shell: eval "$(hack/demo --env)"
  *   hack/demo --down     removes the cluster
  */
 import { execFile } from 'node:child_process';
@@ -153,7 +153,8 @@ try {
     console.log('usage: hack/demo [--env | --down]\n\nSee the head of hack/demo.ts.');
   } else if (values.env) {
     console.log(`export KUBECONFIG='${kubeconfig}'`);
-    console.log(`export PATH='${dirname(program('kubectl'))}:${dirname(program('helm'))}':"$PATH"`);
+    const folders = [dirname(program('kubectl')), dirname(program('helm')), import.meta.dirname];
+    console.log(`export PATH='${folders.join(':')}':"$PATH"`);
   } else if (values.down) {
     await script('cluster.ts', 'down');
   } else {

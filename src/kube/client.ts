@@ -21,6 +21,8 @@ export interface KubeClient extends ApiDoor {
   readonly watch: (query: ListQuery, options: WatchOptions) => AsyncIterable<WatchEvent>;
   /** Whose token this is; `authenticated: false` for one that is not valid for the audience. */
   readonly reviewToken: (token: string, audience: string, options?: CallOptions) => Promise<TokenReview>;
+  /** The user name by which the API server knows us. */
+  readonly whoAmI: (options?: CallOptions) => Promise<string>;
   /** A GET outside the typed calls, such as `/version` or `/readyz?…`; the answer must be JSON. */
   readonly getPath: (path: string, options?: CallOptions) => Promise<unknown>;
   readonly close: () => Promise<void>;
@@ -59,6 +61,12 @@ export type TokenReview =
       readonly extra: Readonly<Record<string, string>>;
     };
 
+const SELF_REVIEW: Resource = {
+  apiVersion: 'authentication.k8s.io/v1',
+  kind: 'SelfSubjectReview',
+  plural: 'selfsubjectreviews',
+  namespaced: false,
+};
 const DEFAULT_TIMEOUT_MS = 30_000;
 const PAGE_SIZE = 500;
 const TOKEN_REVIEW: Resource = {
@@ -165,6 +173,14 @@ export function createClient(source: ConnectionSource = loadConnection()): KubeC
       };
       const path = collectionPath(TOKEN_REVIEW, undefined);
       return asTokenReview(await call({ method: 'POST', path, body: JSON.stringify(body) }, options), audience);
+    },
+    whoAmI: async (options) => {
+      const body = { apiVersion: SELF_REVIEW.apiVersion, kind: SELF_REVIEW.kind };
+      const path = collectionPath(SELF_REVIEW, undefined);
+      const review = record(await call({ method: 'POST', path, body: JSON.stringify(body) }, options));
+      const username = record(record(review['status'])['userInfo'])['username'];
+      if (typeof username === 'string') return username;
+      throw new ApiError('malformed', 'The API server did not say who we are.');
     },
     getPath: async (path, options) => {
       const [pathname = '/', search = ''] = path.split('?', 2);
