@@ -149,6 +149,20 @@ describe('the sandbox, from inside', () => {
     }
   });
 
+  test('[case 130] in its pod nothing listens but the two ports of the sidecar', async () => {
+    const tables = await Promise.all(
+      ['tcp', 'tcp6'].map((family) =>
+        callFunction(namespace, 'agent', 'probe__readFile', { path: `/proc/net/${family}` }),
+      ),
+    );
+    const ports = tables
+      .flatMap((table) => (table.content[0].text as string).trim().split('\n').slice(1))
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , , state]) => state === '0A')
+      .map(([, local = '']) => Number.parseInt(local.split(':')[1] ?? '', 16));
+    expect([...new Set(ports)].sort()).toEqual([8081, 8443]);
+  });
+
   test('[Y04] [case 31] an agent of another namespace cannot see that the tool exists', async () => {
     expect(await listFunctions(other, 'agent')).toEqual([]);
     const granted = await callFunction(other, 'agent', 'probe__environ', {});

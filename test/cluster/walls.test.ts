@@ -27,6 +27,17 @@ Promise.all(JSON.parse(process.argv[1]).map(([host, port]) => new Promise((done)
   socket.on('connect', () => end('open')).on('timeout', () => end('stopped')).on('error', () => end('stopped'));
 }))).then((results) => console.log(JSON.stringify(results)));`;
 
+/** Addresses on which something in this pod listens, as the kernel tells it. */
+const LISTENING = `
+const { readFileSync } = require('node:fs');
+const listening = ['tcp', 'tcp6'].flatMap((family) =>
+  readFileSync('/proc/net/' + family, 'utf8').trim().split('\\n').slice(1)
+    .map((line) => line.trim().split(/\\s+/))
+    .filter(([, , , state]) => state === '0A')
+    .map(([, local]) => local.split(':'))
+    .map(([address, port]) => (/^0+$/.test(address) ? '*' : address) + ':' + parseInt(port, 16)));
+console.log(JSON.stringify([...new Set(listening)].sort()));`;
+
 /** What becomes of connections from a pod, one after another. */
 async function from(namespace: string, pod: string, ...targets: Target[]): Promise<string[]> {
   const { stdout, stderr } = await exec(namespace, pod, ['node', '-e', CONNECT, JSON.stringify(targets)]);
@@ -148,5 +159,12 @@ describe('[case 106] the operator behind its own walls', () => {
     expect(await from(...own('edge'), [apiServer, 443])).toEqual(['open']);
     const closed: Target[] = [[strangerAddress, 8443], at('gateway', 8443), at('egress', 8443), service('oz0-edge')];
     expect(await from(...own('edge'), ...closed)).toEqual(closed.map(() => 'stopped'));
+  });
+
+  test('[case 130] what listens is what is documented: no inspector, no admin port, on loopback neither', async () => {
+    for (const component of components) {
+      const read = await exec(...own(component), ['node', '-e', LISTENING]);
+      expect(JSON.parse(read.stdout), component).toEqual(['*:8081', '*:8443', '*:9090']);
+    }
   });
 });

@@ -31,7 +31,7 @@ export const functions = {
   readFile: define('The text of a file.', reads, { path: text }, ({ path }) => readFileSync(path, 'utf8')),
   writeFile: define(
     'Writes a file.',
-    destroys,
+    adds,
     { path: text, text },
     ({ path, text: content }) => writeFileSync(path, content) ?? 'written',
   ),
