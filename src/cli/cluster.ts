@@ -18,17 +18,20 @@ export interface Cluster {
   readonly close: () => Promise<void>;
 }
 
-const resource = (kind: string, plural: string): Resource => ({
+const resource = (kind: string, plural: string, namespaced = true): Resource => ({
   apiVersion: API_GROUP_VERSION,
   kind,
   plural,
-  namespaced: true,
+  namespaced,
 });
 
 const KINDS = {
   ToolCall: resource('ToolCall', 'toolcalls'),
   Tool: resource('Tool', 'tools'),
   SnapshotApproval: resource('SnapshotApproval', 'snapshotapprovals'),
+  Agent: resource('Agent', 'agents'),
+  ToolPolicy: resource('ToolPolicy', 'toolpolicies'),
+  ClusterToolPolicy: resource('ClusterToolPolicy', 'clustertoolpolicies', false),
 } as const;
 
 export type Kind = keyof typeof KINDS;
@@ -41,7 +44,10 @@ export function openCluster({ namespace, kubeconfig }: { namespace?: string; kub
   return {
     namespace: within,
     get: (kind, name) => client.get({ resource: KINDS[kind], namespace: within, name }, options),
-    list: async (kind) => (await client.list({ resource: KINDS[kind], namespace: within }, options)).items,
+    list: async (kind) => {
+      const resource = KINDS[kind];
+      return (await client.list(resource.namespaced ? { resource, namespace: within } : { resource }, options)).items;
+    },
     create: (kind, object) => client.create(KINDS[kind], object, options),
     replace: (kind, object) => client.replace(KINDS[kind], object, options),
     whoAmI: () => client.whoAmI(options),

@@ -7,6 +7,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { answerCall, decideCall, listCalls } from './calls.ts';
 import { type Cluster, openCluster } from './cluster.ts';
 import { UsageFailure, wordsOf } from './failure.ts';
+import { explain, readObjects } from './policies.ts';
 import { approveSnapshot, showDifference } from './snapshots.ts';
 
 interface ClusterOptions {
@@ -78,6 +79,30 @@ snapshot
   .option('--note <text>', 'kept with the approval')
   .action((tool: string, hash: string | undefined, { note }: { note?: string }) =>
     withCluster((cluster) => approveSnapshot(cluster, tool, hash, note)),
+  );
+
+program
+  .command('policy')
+  .description('what policies say of calls')
+  .command('explain')
+  .description('why a call would run, wait for a person or be refused')
+  .argument('<agent>', 'name of the Agent')
+  .argument('<function>', '<tool id>.<function>')
+  .option('--args <json>', 'arguments of the call', '{}')
+  .option('--label <label...>', 'labels that the job carries, such as outside')
+  .option('--started-by <user>', 'who started the job, taken as proved')
+  .option('-f, --filename <path...>', 'files with Agents, Tools and policies, instead of the cluster’s')
+  .action(
+    async (
+      agent: string,
+      name: string,
+      options: { args: string; label?: string[]; startedBy?: string; filename?: string[] },
+    ) => {
+      const call = { agent, name, ...options };
+      if (options.filename === undefined) return await withCluster((cluster) => explain(cluster, call));
+      const { namespace = 'default' } = program.opts<ClusterOptions>();
+      process.stdout.write(`${await explain(await readObjects(options.filename, namespace), call)}\n`);
+    },
   );
 
 try {
