@@ -320,7 +320,7 @@ describe('the end of a gateway', () => {
       expect(body.result).toMatchObject({ isError: true, _meta: { 'ai.oz0/outcome': 'unknown' } });
     }
     await closed;
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(10_000);
     expect(world.records).toHaveLength(10);
     expect(fake.runs['act']).toBe(10);
   });

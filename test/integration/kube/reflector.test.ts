@@ -95,7 +95,7 @@ describe('startReflector [case 118]', () => {
     });
     expect(Number(url?.searchParams.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300);
     expect(Number(url?.searchParams.get('timeoutSeconds'))).toBeLessThanOrEqual(600);
-    expect(performance.now() - lastSeenMs()).toBeLessThan(1000);
+    expect(performance.now() - lastSeenMs()).toBeLessThan(5_000);
   });
 
   it('shows 10,000 objects only when every page is there [I1]', async () => {
@@ -193,7 +193,7 @@ describe('startReflector [case 118]', () => {
     expect(server.watches()).toHaveLength(2);
     expect(server.lists()).toBe(1);
     const [first, second] = server.requests.filter((request) => request.watch);
-    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeLessThan(1000);
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeLessThan(3_000);
   });
 
   it.each([

@@ -272,7 +272,7 @@ test('dialling is bounded: a peer that never shakes hands', async () => {
       timeoutMs: 200,
     }),
   ).rejects.toMatchObject({ code: 'OZ0_CONNECT_TIMEOUT' });
-  expect(Date.now() - begun).toBeLessThan(1_000);
+  expect(Date.now() - begun).toBeLessThan(5_000);
   mute.close();
 });
 
