@@ -11,7 +11,7 @@ import type { JsonObject, RpcError } from '../../mcp/wire/jsonrpc.ts';
 import type { Attempted } from '../attempt.ts';
 import type { Route } from '../catalog/route.ts';
 import type { Decision } from '../decide.ts';
-import { type Recorded, readToolCall, withChange, withClaim, withPlace } from './toolCallObject.ts';
+import { type Recorded, readToolCall, withChange, withClaim, withPhase, withPlace } from './toolCallObject.ts';
 import type { ToolCallStore, Written } from './toolCallStore.ts';
 
 /** What the tool said, where it said something. */
@@ -203,7 +203,8 @@ export function createCarrier(options: CarrierOptions): Carrier {
               enter();
               sender = { nonce: hand.nonce, notAfterMs: wholeSecond(now() + grantMs), place: best() };
             }
-            event = told('create', await store.create(errand.create(sender)));
+            const created = await store.create(errand.create(sender));
+            event = told('create', sender === undefined ? await showWaiting(store, created) : created);
             break;
           }
           case 'claim': {
@@ -304,6 +305,14 @@ export function createCarrier(options: CarrierOptions): Carrier {
       closed = true;
     },
   };
+}
+
+/** For people who look at the record; that it waits is so without it. */
+async function showWaiting(store: ToolCallStore, created: Written): Promise<Written> {
+  const recorded = created.came === 'written' ? readToolCall(created.object) : undefined;
+  if (recorded === undefined) return created;
+  const shown = await store.writeStatus(withPhase(recorded));
+  return shown.came === 'written' ? shown : created;
 }
 
 /** As the record keeps it. */

@@ -127,6 +127,11 @@ export function withClaim(recorded: Recorded, { claim, node, place }: Claiming, 
   });
 }
 
+/** With its phase written out. */
+export function withPhase(recorded: Recorded): KubeObject {
+  return withStatus(recorded, statusOf(recorded, recorded.call));
+}
+
 export function withPlace(recorded: Recorded, place: Route): KubeObject {
   return withStatus(recorded, { ...statusOf(recorded, recorded.call), ...placed(place) });
 }
