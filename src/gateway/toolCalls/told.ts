@@ -134,13 +134,19 @@ function howToLook({ name, callId }: CallRef): string {
 }
 
 function unknown(reason: string, ref: CallRef, asks: boolean): Concluded {
-  const base = unknownResult(isUnknownReason(reason) ? reason : 'connection');
+  const known = isUnknownReason(reason) ? reason : 'connection';
+  const why = isUnknownReason(reason) || LEFT.has(reason) ? reason : 'connection';
+  const base = unknownResult(known);
   const [block] = base['content'] as readonly JsonObject[];
   const more = asks ? ` A person is asked what became of it. ${howToLook(ref)}` : ` It is on record as ${ref.name}.`;
   const content = [{ type: 'text', text: `${String(block?.['text'])}${more}` }];
-  const told = withRef({ ...base, content }, ref, asks ? {} : { [META_FAILURE]: 'unknown_outcome' });
-  return { outcome: 'unknown', reason: reason === '' ? 'connection' : reason, answer: result(told) };
+  const failure = asks ? {} : { [META_FAILURE]: 'unknown_outcome' };
+  const told = withRef({ ...base, content }, ref, { [META_REASON]: why, ...failure });
+  return { outcome: 'unknown', reason: why, answer: result(told) };
 }
+
+/** Reasons of what was found out after the fact. */
+const LEFT: ReadonlySet<string> = new Set(['pod-gone', 'node-lost', 'unreachable', 'no-journal']);
 
 function notMade(reason: string, ref: CallRef): Concluded {
   const known = isNotStartedReason(reason) ? reason : undefined;
@@ -149,7 +155,7 @@ function notMade(reason: string, ref: CallRef): Concluded {
   if (isRefusedReason(reason)) {
     return { outcome: 'refused', reason, answer: result(withRef(refusedResult(reason), ref)) };
   }
-  return plain(reason === 'cancelled' ? 'cancelled' : 'not-started', reason, 'not-started', NEVER_SENT, ref);
+  return plain(reason === 'cancelled' ? 'cancelled' : 'not-started', 'never-sent', 'not-started', NEVER_SENT, ref);
 }
 
 const NEVER_SENT = 'This call was not made: it never reached the tool. It may be called again.';

@@ -131,11 +131,12 @@ export function createToolCalls(options: ToolCallsOptions): ToolCalls {
     if (hash === undefined) return { kind: 'not-taken', reason: 'too-deep' };
     const stored = decision.do === 'ask' && JSON.stringify(asked.args).length > limits.maxStoredArgumentBytes;
     if (stored) return { kind: 'not-taken', reason: 'too-large-to-ask' };
-    // One that is on record already may still be looked at.
-    const fresh = delivery.callId === undefined;
     if (!options.breaker.closed()) return { kind: 'not-taken', reason: 'no-record' };
-    if (fresh && options.open(namespace) >= limits.openPerNamespace)
-      return { kind: 'not-taken', reason: 'too-many-open' };
+    if (options.open(namespace) >= limits.openPerNamespace) {
+      // One that is on record already may still be looked at.
+      const known = delivery.callId === undefined ? undefined : await recall({ ...delivery, callId: delivery.callId });
+      return known ?? { kind: 'not-taken', reason: 'too-many-open' };
+    }
 
     const callId = delivery.callId ?? options.newCallId();
     const { agent } = decision;

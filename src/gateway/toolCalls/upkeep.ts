@@ -31,6 +31,7 @@ export interface Upkeep {
   readonly remove: (object: KubeObject) => void;
   /** All open calls, of whatever node, as a list gave them: what is the same as the time before is taken up. */
   readonly sweep: (objects: readonly KubeObject[]) => void;
+  /** Calls of a namespace that wait or are being sent. */
   readonly open: (namespace: string) => number;
   readonly size: () => number;
   readonly close: () => Promise<void>;
@@ -55,16 +56,10 @@ const MOST_FOREIGN = 1_000;
 export function createUpkeep(options: UpkeepOptions): Upkeep {
   const { now } = options;
   const entries = new Map<string, Entry>();
-  const perNamespace = new Map<string, number>();
   const running = new Set<Promise<void>>();
   let seen = new Map<string, string | undefined>();
   let closed = false;
 
-  const count = (namespace: string, by: 1 | -1): void => {
-    const next = (perNamespace.get(namespace) ?? 0) + by;
-    if (next === 0) perNamespace.delete(namespace);
-    else perNamespace.set(namespace, next);
-  };
   const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
   const keep = (object: KubeObject, own: boolean): void => {
@@ -77,7 +72,6 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     const known = entries.get(key);
     if (known === undefined) {
       entries.set(key, { recorded, dueMs: now(), pauseMs: PAUSE_FIRST_MS, busy: false, own });
-      if (own) count(recorded.namespace, 1);
     } else if (known.recorded.object.metadata.resourceVersion !== object.metadata.resourceVersion) {
       known.recorded = recorded;
       known.dueMs = now();
@@ -86,8 +80,6 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     tick();
   };
   const drop = (key: string): void => {
-    const known = entries.get(key);
-    if (known?.own === true) count(known.recorded.namespace, -1);
     entries.delete(key);
   };
 
@@ -144,7 +136,14 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
         }
       }
     },
-    open: (namespace) => perNamespace.get(namespace) ?? 0,
+    open: (namespace) => {
+      let open = 0;
+      for (const { recorded } of entries.values()) {
+        // What nobody answers for is over as far as its agent goes.
+        if (recorded.namespace === namespace && recorded.call.phase !== 'Unknown') open += 1;
+      }
+      return open;
+    },
     size: () => entries.size,
     close: async () => {
       closed = true;

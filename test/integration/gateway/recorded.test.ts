@@ -597,6 +597,47 @@ describe('[case 67] [R11] a gateway is gone', () => {
     expect(fake.asked.some(({ fence }) => fence === true)).toBe(false);
   });
 
+  test('its node’s gateway does not come back: another’s takes up what it saw twice alike', async () => {
+    await world.close();
+    const other = await startWorld(
+      { dialWindowMs: 400 },
+      { toolCalls: records, gatewayPod: 'gateway-2', node: 'node2' },
+    );
+    worlds = [other];
+    other.tool('acme', { affinity: 'any' });
+    other.agent('reviewer', ['acme.*']);
+    other.endpoints('acme', [{ fake, node: 'node1', uid: 'tool-pod-1' }]);
+    world = other;
+    await other.listed(Object.keys(hints).map((name) => `acme__${name}`));
+    await left('gateway-1');
+    other.gateway.upkeep.sweep(records.all());
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(phase()).toBeUndefined();
+    other.gateway.upkeep.sweep(records.all());
+    await until(() => phase() === 'Failed', 'its end is written');
+    expect(effects).toEqual({});
+  });
+
+  test('[case 38] the one that was asked is gone when the approval comes: its successor makes it', async () => {
+    waits('overwrite');
+    const name = await asked('c1');
+    await world.close();
+    records.decide(name, 'approve');
+    world = await startWorld({ dialWindowMs: 400 }, { toolCalls: records, gatewayPod: 'gateway-2', synced: false });
+    worlds = [world];
+    world.tool('acme', { timeout: '2s' });
+    world.agent('reviewer', ['acme.*']);
+    world.pod('acme', fake, { uid: 'tool-pod-2' });
+    waits('overwrite');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    // [I1] What is not known yet is not taken for gone.
+    expect(phase() ?? 'Waiting').toBe('Waiting');
+    world.synced = true;
+    await until(() => phase() === 'Succeeded', 'it is made', 10_000);
+    expect(said(await call('overwrite', { n: 1 }, 'c1'))).toBe('made 1');
+    expect(effects).toEqual({ overwrite: 1 });
+  });
+
   test('[case 18] a gateway that closes while its call runs: it is told as unknown, and another writes what became of it', async () => {
     const go = Promise.withResolvers<void>();
     fake.functions['add'] = act(async () => {

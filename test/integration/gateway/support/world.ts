@@ -114,6 +114,8 @@ export interface WorldOptions {
   /** Shared by gateways of one cluster. */
   readonly toolCalls?: CallRecords;
   readonly gatewayPod?: string;
+  /** Whether the catalog counts as whole from the start. */
+  readonly synced?: boolean;
   readonly record?: Omit<NonNullable<GatewayOptions['record']>, 'door' | 'podUid'>;
   readonly node?: string;
 }
@@ -183,9 +185,6 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
     ...(shared.now === undefined ? {} : { now: shared.now }),
     ...(shared.apiSilent === undefined ? {} : { apiSilent: shared.apiSilent }),
   });
-  const unfollow = toolCalls.follow((type, object) => {
-    if (object.metadata.labels?.['oz0.ai/node'] === ownNode) gateway.upkeep[type](object);
-  });
   const server = createServer((req, res) => gateway.handle(req, res));
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -211,7 +210,7 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
     problems,
     reviews,
     review: reviewOf,
-    synced: true,
+    synced: shared.synced ?? true,
     sockets: () => sockets.size,
     agent: (name, tools, { namespace = 'acme', serviceAccounts = ['reviewer'] } = {}) =>
       catalog.put('Agent', {
@@ -313,6 +312,9 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
     const kinds = { readOnly: 'run', additive: 'run', destructive: 'run', undeclared: 'run' };
     for (const namespace of ['acme', 'other']) world.put('ToolPolicy', 'all-run', { kinds }, { namespace });
   }
+  const unfollow = toolCalls.follow((type, object) => {
+    if (object.metadata.labels?.['oz0.ai/node'] === ownNode) gateway.upkeep[type](object);
+  });
   return world;
 }
 
