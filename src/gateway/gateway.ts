@@ -231,10 +231,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       const untilMs = performance.now() + graceMs;
       while (perAgent.total() > 0 && performance.now() < untilMs) await sleep(20);
       recording?.carrier.close();
-      await recording?.upkeep.close();
+      const kept = recording?.upkeep.close();
       listings.close();
       running.close();
       await hops.close();
+      // What it asks pods for has failed now.
+      await kept;
       // What was cut is told as unknown; a moment to write that.
       const writtenMs = performance.now() + 1_000;
       while (endpoint.open() > 0 && performance.now() < writtenMs) await sleep(20);
@@ -281,6 +283,7 @@ function createRecording(
     now,
     maxAnswerBytes: limits.maxAnswerBytes,
     dialWindowMs: limits.dialWindowMs,
+    closing: carrier.closed,
     open: (namespace) => upkeep.open(namespace),
     newCallId: randomUUID,
     ...(record.limits === undefined ? {} : { limits: record.limits }),

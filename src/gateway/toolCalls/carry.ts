@@ -102,6 +102,7 @@ export interface Carrier {
   /** Whether an attempt with this mark is being made in this process. */
   readonly inFlight: (nonce: string) => boolean;
   readonly size: () => number;
+  readonly closed: () => boolean;
   /** From now on a hand gives up at the first failure. */
   readonly close: () => void;
 }
@@ -301,6 +302,7 @@ export function createCarrier(options: CarrierOptions): Carrier {
     newNonce: options.newNonce,
     inFlight: (nonce) => inFlight.has(nonce),
     size: () => inFlight.size,
+    closed: () => closed,
     close: () => {
       closed = true;
     },

@@ -24,6 +24,8 @@ export interface Surroundings {
   readonly maxAnswerBytes: number;
   readonly now: () => number;
   readonly dialWindowMs?: number;
+  /** This gateway ends: what runs is another's to look after. */
+  readonly closing: () => boolean;
 }
 
 /** Whose call it is, and what it is. */
@@ -193,8 +195,9 @@ export function createErrand(around: Surroundings, trip: Trip): Errand {
     ask: async (recorded, { fence, own, waitMs }): Promise<Asked> => {
       const found = locate(recorded);
       if (found === undefined) return nobody(recorded, own);
-      const given = own && (trip.stopped() ? 'stop' : trip.gone() || lost === 'timeout' ? 'cancel' : undefined);
-      const end = given === false ? undefined : given;
+      // Clients that go away because this gateway ends did not cancel anything.
+      const cancelled = lost === 'timeout' || (trip.gone() && !around.closing());
+      const end = !own ? undefined : trip.stopped() ? 'stop' : cancelled ? 'cancel' : undefined;
       const answer = await questionTo(recorded, found, {
         fence,
         waitMs: end === undefined ? waitMs : 0,

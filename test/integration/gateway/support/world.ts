@@ -114,6 +114,8 @@ export interface WorldOptions {
   /** Shared by gateways of one cluster. */
   readonly toolCalls?: CallRecords;
   readonly gatewayPod?: string;
+  /** Other tool pods than fakes. */
+  readonly openConnections?: GatewayOptions['openConnections'];
   /** Whether the catalog counts as whole from the start. */
   readonly synced?: boolean;
   readonly record?: Omit<NonNullable<GatewayOptions['record']>, 'door' | 'podUid'>;
@@ -162,7 +164,9 @@ export async function startWorld(limits: Partial<GatewayLimits> = {}, shared: Wo
       reviews.push(written);
       return world.review(written);
     },
-    openConnections: ({ route }) => {
+    openConnections: (pod) => {
+      if (shared.openConnections !== undefined) return shared.openConnections(pod);
+      const { route } = pod;
       const pool = new Pool(`http://127.0.0.1:${ports.get(route.podUid) ?? 1}`, {
         connections: 64,
         pipelining: 1,
