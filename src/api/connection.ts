@@ -7,45 +7,45 @@ import { choice, list, object, text } from './schema.ts';
 import { secretRef } from './secrets.ts';
 import { statusFields } from './status.ts';
 
-const connectionSpec = object(
-  {
-    tools: list(
-      text({
-        description: 'Id of a tool.',
-        min: 1,
-        max: NAME_MAX,
-        pattern: ID,
-        patternMessage: 'must be the id of a tool: its name with _ for -',
-      }),
-      { description: 'Ids of the tools of this namespace that use it.', min: 1, max: 32, merge: 'set' },
-    ),
-    kind: choice(['secret'], {
-      description: 'Where the credential comes from. `secret`: a Secret of this namespace holds it as it is sent.',
+/** What a Connection says, by itself or in a Plugin. */
+export const connectionFields = {
+  tools: list(
+    text({
+      description: 'Id of a tool.',
+      min: 1,
+      max: NAME_MAX,
+      pattern: ID,
+      patternMessage: 'must be the id of a tool: its name with _ for -',
     }),
-    secret: object(
-      {
-        secretRef: secretRef('The Secret that holds it.'),
-        key: text({
-          description: 'Key of the Secret.',
-          min: 1,
-          max: 253,
-          pattern: /^[A-Za-z0-9._-]+$/,
-          patternMessage: 'must be a key of a Secret: letters, digits and - _ .',
-          rules: [
-            {
-              cel: "self != '.' && !self.startsWith('..')",
-              test: (key) => key !== '.' && !key.startsWith('..'),
-              message: 'no key of a Secret is . or starts with ..',
-            },
-          ],
-        }),
-      },
-      { description: 'Of the kind `secret`.' },
-    ),
-    bind,
-  },
-  { description: 'Whose credential, for which tools and hosts.' },
-);
+    { description: 'Ids of the tools of this namespace that use it.', min: 1, max: 32, merge: 'set' },
+  ),
+  kind: choice(['secret'], {
+    description: 'Where the credential comes from. `secret`: a Secret of this namespace holds it as it is sent.',
+  }),
+  secret: object(
+    {
+      secretRef: secretRef('The Secret that holds it.'),
+      key: text({
+        description: 'Key of the Secret.',
+        min: 1,
+        max: 253,
+        pattern: /^[A-Za-z0-9._-]+$/,
+        patternMessage: 'must be a key of a Secret: letters, digits and - _ .',
+        rules: [
+          {
+            cel: "self != '.' && !self.startsWith('..')",
+            test: (key) => key !== '.' && !key.startsWith('..'),
+            message: 'no key of a Secret is . or starts with ..',
+          },
+        ],
+      }),
+    },
+    { description: 'Of the kind `secret`.' },
+  ),
+  bind,
+};
+
+const connectionSpec = object(connectionFields, { description: 'Whose credential, for which tools and hosts.' });
 
 const connectionStatus = object(statusFields, { description: 'What is the case; written by the controller only.' });
 

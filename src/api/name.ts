@@ -9,7 +9,7 @@ export const NAME_MAX = 40;
  * `<id>__<function>` unambiguous, and the first letter is what every model vendor wants.
  */
 const NAME_PATTERN = '^[a-z][a-z0-9]*(-[a-z0-9]+)*$';
-const NAME = new RegExp(NAME_PATTERN);
+export const NAME = new RegExp(NAME_PATTERN);
 
 /** An id as configuration writes it: a name with `_` for `-`. */
 export const ID = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;

@@ -1,10 +1,11 @@
 /** Plugin: tools that are published, versioned and installed together. */
 import type { z } from 'zod';
 import { inject, injectRule } from './bindings.ts';
+import { connectionFields } from './connection.ts';
 import { functionsFields } from './functions.ts';
 import { sharedDeclaredRule } from './headers.ts';
 import { defineKind } from './kind.ts';
-import { ID, NAME_MAX, nameRules } from './name.ts';
+import { ID, NAME, NAME_MAX, nameRules } from './name.ts';
 import { integer, list, object, optional, text } from './schema.ts';
 import { secretRef, secretRefRule, secrets, sharedSecretsRules } from './secrets.ts';
 import { settingsFields, settingsRules } from './settings.ts';
@@ -12,6 +13,8 @@ import { imageReference, pullSecrets, sourceFields } from './sources.ts';
 import { statusFields } from './status.ts';
 
 export const PLUGIN_TOOLS_MAX = 32;
+/** The API server reckons the cost of their rules for as many as there may be. */
+export const PLUGIN_CONNECTIONS_MAX = 8;
 
 const pluginTool = object(
   {
@@ -28,6 +31,20 @@ const pluginTool = object(
     ...functionsFields,
   },
   { description: 'A tool of the plugin.', rules: settingsRules },
+);
+
+const pluginConnection = object(
+  {
+    name: text({
+      description: 'Name of the Connection.',
+      min: 1,
+      max: NAME_MAX,
+      pattern: NAME,
+      patternMessage: 'must be lower-case letters and digits, words joined by single dashes, a letter first',
+    }),
+    ...connectionFields,
+  },
+  { description: 'A Connection of the plugin, for tools of its own.' },
 );
 
 const requires = object(
@@ -68,6 +85,13 @@ const pluginSpec = object(
         description: 'Its tools; each becomes a Tool that this Plugin owns.',
         max: PLUGIN_TOOLS_MAX,
         merge: { by: ['id'] },
+      }),
+    ),
+    connections: optional(
+      list(pluginConnection, {
+        description: 'Its Connections; each becomes one that this Plugin owns.',
+        max: PLUGIN_CONNECTIONS_MAX,
+        merge: { by: ['name'] },
       }),
     ),
   },
@@ -153,4 +177,5 @@ export const plugin = defineKind('Plugin', {
 export type Plugin = z.output<typeof plugin.schema>;
 export type PluginSpec = z.output<typeof pluginSpec>;
 export type PluginStatus = z.output<typeof pluginStatus>;
+export type PluginConnection = z.output<typeof pluginConnection>;
 export type PluginTool = z.output<typeof pluginTool>;

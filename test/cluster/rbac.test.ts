@@ -31,7 +31,7 @@ const SHIPPED: Record<string, readonly string[]> = {
     'oz0.ai/agents/status: patch',
     'oz0.ai/clustertoolpolicies: get list watch',
     'oz0.ai/clustertoolpolicies/status: patch',
-    'oz0.ai/connections: get list watch',
+    'oz0.ai/connections: create delete get list patch watch',
     'oz0.ai/connections/status: patch',
     'oz0.ai/plugins: get list watch',
     'oz0.ai/plugins/status: patch',

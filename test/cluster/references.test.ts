@@ -71,6 +71,8 @@ const WAYS: Record<string, (secret: string) => Manifest> = {
   'a Tool whose image is pulled with it': (name) =>
     object('Tool', 'acme', { image: { ...IMAGE, pullSecrets: [name] } }),
   'a Connection': (name) => connection(name),
+  'a Connection in a Plugin': (name) =>
+    plugin({ tools: [entry()], connections: [{ name: 'acme-key', ...connection(name)['spec'] }] }),
 };
 const ways = Object.entries(WAYS);
 

@@ -378,8 +378,19 @@ const BIND = [{ host: 'gitlab.example.com' }];
 const connected = (spec: Spec, name?: string) =>
   connection({ tools: ['tracker'], kind: 'secret', secret: SECRET, bind: BIND, ...spec }, name);
 
+const connecting = (more: Spec) =>
+  plugin({
+    tools: [entry('acme')],
+    connections: [{ name: 'tracker', tools: ['acme'], kind: 'secret', secret: SECRET, bind: BIND, ...more }],
+  });
+
 const connections: Case[] = [
   right('connection', connected({})),
+  right('connection in a plugin', connecting({})),
+  wrong('connection in a plugin without a name', connecting({ name: undefined }), 'spec.connections'),
+  wrong('connection in a plugin, named as an id', connecting({ name: 'a_b' }), 'spec.connections'),
+  wrong('connection in a plugin for no tool', connecting({ tools: [] }), 'spec.connections'),
+  wrong('connection in a plugin without a host', connecting({ bind: [{ host: 'localhost' }] }), 'spec.connections'),
   right(
     'connection with everything',
     connected({

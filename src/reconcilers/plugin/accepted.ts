@@ -4,15 +4,21 @@ import type { Fact, KubeObject } from '../../engine/contract.ts';
 import { holds, nameSome, stalls } from '../facts.ts';
 import { conditionOf, recordsAt, textAt } from '../live.ts';
 import type { StoredPlugin } from './plugin.ts';
-import { ACCEPTED, RESERVED_NAME, TOOL_ID_TAKEN } from './reasons.ts';
+import { ACCEPTED, CONNECTION_TAKEN, FOREIGN_TOOL, RESERVED_NAME, TOOL_ID_TAKEN } from './reasons.ts';
 
 const TYPE = 'Accepted';
 
 /**
  * @param tools all of the namespace
  * @param plugins all of the namespace
+ * @param connections all of the namespace
  */
-export function accepted(plugin: StoredPlugin, tools: readonly KubeObject[], plugins: readonly KubeObject[]): Fact {
+export function accepted(
+  plugin: StoredPlugin,
+  tools: readonly KubeObject[],
+  plugins: readonly KubeObject[],
+  connections: readonly KubeObject[],
+): Fact {
   if (plugin.metadata.name.startsWith('oz0-')) {
     return stalls(TYPE, RESERVED_NAME, 'No plugin of this name is on the list of reviewed plugins.');
   }
@@ -23,7 +29,28 @@ export function accepted(plugin: StoredPlugin, tools: readonly KubeObject[], plu
   if (taken.length > 0) {
     return stalls(TYPE, TOOL_ID_TAKEN, `These tool ids are another's in this namespace: ${nameSome(taken)}.`);
   }
-  return holds(TYPE, ACCEPTED, '');
+  return connectionProblem(plugin, connections) ?? holds(TYPE, ACCEPTED, '');
+}
+
+function connectionProblem({ metadata, spec }: StoredPlugin, connections: readonly KubeObject[]): Fact | undefined {
+  const own = spec.connections ?? [];
+  const ids = (spec.tools ?? []).map(({ id }) => id);
+  const foreign = own.flatMap(({ name, tools }) =>
+    tools.filter((id) => !ids.includes(id)).map((id) => `${id} (${name})`),
+  );
+  if (foreign.length > 0) {
+    return stalls(TYPE, FOREIGN_TOOL, `Its Connections are for tools that it does not bring: ${nameSome(foreign)}.`);
+  }
+  const taken = own.flatMap(({ name }) => {
+    const there = connections.find((connection) => connection.metadata.name === name);
+    if (there === undefined) return [];
+    const owner = there.metadata.ownerReferences?.find(({ controller }) => controller === true);
+    // Of a former Plugin of this name: about to go.
+    if (owner?.kind === 'Plugin' && owner.name === metadata.name) return [];
+    return [owner === undefined ? `${name} by itself` : `${name} (${owner.kind} ${owner.name})`];
+  });
+  if (taken.length === 0) return undefined;
+  return stalls(TYPE, CONNECTION_TAKEN, `These Connections are another's in this namespace: ${nameSome(taken)}.`);
 }
 
 /** Who has the id: whose Tool is there, else the oldest Plugin that declares it. Undefined: this one. */

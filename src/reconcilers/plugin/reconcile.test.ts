@@ -1,9 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { connection as connectionKind } from '../../api/connection.ts';
 import { judge } from '../../api/judge.ts';
 import { tool as toolKind } from '../../api/tool.ts';
 import type { KubeObject } from '../../engine/contract.ts';
-import { aPlugin, aTool, IMAGE, messageOf, observe, type Seen, statusOf, verdict } from '../testing/objects.ts';
+import {
+  aConnection,
+  aPlugin,
+  aTool,
+  IMAGE,
+  messageOf,
+  observe,
+  type Seen,
+  statusOf,
+  verdict,
+} from '../testing/objects.ts';
 import { pluginReconciler } from './reconcile.ts';
 
 const ENTRIES = [
@@ -65,6 +76,36 @@ describe('[K01] the Tools of a Plugin', () => {
     const other = { secretRef: { name: 'other' } };
     expect(specs({ secrets: ['TOKEN'], ...other })).toMatchObject([other, other]);
     for (const spec of specs({})) expect(spec).not.toHaveProperty('secretRef');
+  });
+
+  test('its Connections come before them, as the API server takes them, labelled as its own', () => {
+    const bind = [{ host: 'api.github.com', port: 443, in: 'header', websocket: false }];
+    const spec = { tools: ['acme_fetch'], kind: 'secret', secret: { secretRef: { name: 'acme' }, key: 'TOKEN' }, bind };
+    const outcome = outcomeOf(aPlugin({ tools: ENTRIES, connections: [{ name: 'acme-fetch-key', ...spec }] }));
+    const children = outcome.do === 'converge' ? outcome.children : [];
+    expect(children.map(({ kind }) => kind)).toEqual(['Connection', 'Tool', 'Tool']);
+    expect(children[0]).toMatchObject({
+      metadata: { name: 'acme-fetch-key', namespace: 'acme', labels: { 'oz0.ai/plugin': 'acme-github' } },
+      spec,
+    });
+    expect(judge(connectionKind.schema, children[0])).toMatchObject({ ok: true });
+  });
+
+  test.each<[string, string, Record<string, unknown> | undefined, string]>([
+    ['for a tool that it does not bring', 'acme_other', undefined, 'False ForeignTool'],
+    ['whose name a Connection has by itself', 'acme_fetch', {}, 'False ConnectionTaken'],
+    ['whose name another Plugin’s has', 'acme_fetch', { name: 'acme-web', uid: 'o' }, 'False ConnectionTaken'],
+    ['that is there already', 'acme_fetch', { name: 'acme-github', uid: 'plugin-uid' }, 'True Accepted'],
+  ])('a Connection %s', (_name, tool, owner, expected) => {
+    const secret = { secretRef: { name: 'acme' }, key: 'TOKEN' };
+    const entry = { name: 'tracker', tools: [tool], kind: 'secret', secret, bind: [{ host: 'api.github.com' }] };
+    const plugin = aPlugin({ tools: ENTRIES, connections: [entry] });
+    const ownerReferences = owner?.['name']
+      ? [{ apiVersion: 'oz0.ai/v1alpha1', kind: 'Plugin', controller: true, ...owner }]
+      : [];
+    const there = owner === undefined ? [] : [aConnection({}, { name: 'tracker', ownerReferences })];
+    const status = statusOf(pluginReconciler, plugin, { reads: { connections: there } });
+    expect(verdict(status, 'Accepted')).toBe(expected);
   });
 
   test('an entry that is taken out is not wanted any more', () => {
