@@ -57,14 +57,22 @@ export const hostPattern = text({
 
 const URL_PATTERN = `^https?://(${NAME}|${ADDRESS})(:${PORT})?([/?][!-"$-~]*)?$`;
 
+/** Only host and port come from the parameter; the path is literal, the scheme https. [N07] */
+const PARAMETER_URL_PATTERN = '^https://[{]params[.][a-z][a-z0-9_]*[}](/[!-"$-z|~]*)?$';
+
+/** The parameter that a `url` takes its host from; undefined where it says the host itself. */
+export function parameterOf(url: string): string | undefined {
+  return new RegExp(PARAMETER_URL_PATTERN).test(url) ? /[.]([a-z0-9_]+)[}]/.exec(url)?.[1] : undefined;
+}
+
 export const serverUrl = text({
   description:
-    "A remote MCP server, over Streamable HTTP. Its host is all that the tool's pod may reach. `https`; plain `http` for what carries no credentials.",
+    "A remote MCP server, over Streamable HTTP. Its host is all that the tool's pod may reach. `https`; plain `http` for what carries no credentials. `https://{params.<name>}/<path>` takes host and port from a parameter of the Tool's Connection.",
   max: 2048,
   rules: [
     {
-      cel: `self.matches('${URL_PATTERN}')`,
-      test: (url) => new RegExp(URL_PATTERN).test(url),
+      cel: `self.matches('${URL_PATTERN}') || self.matches('${PARAMETER_URL_PATTERN}')`,
+      test: (url) => new RegExp(URL_PATTERN).test(url) || parameterOf(url) !== undefined,
       message: `must be a URL such as https://mcp.example.com/mcp, without user, fragment or spaces; its host: ${SPELLING}`,
     },
     {

@@ -72,7 +72,7 @@ const WAYS: Record<string, (secret: string) => Manifest> = {
     object('Tool', 'acme', { image: { ...IMAGE, pullSecrets: [name] } }),
   'a Connection': (name) => connection(name),
   'a Connection in a Plugin': (name) =>
-    plugin({ tools: [entry()], connections: [{ name: 'acme-key', ...connection(name)['spec'] }] }),
+    plugin({ tools: [entry()], connections: [{ name: 'acme-key', ...(connection(name)['spec'] as Fields) }] }),
 };
 const ways = Object.entries(WAYS);
 

@@ -40,6 +40,10 @@ export const grants = (...tools: unknown[]) => agent({ serviceAccounts: ['review
 export const right = (name: string, object: Case['object']): Case => ({ name, object });
 export const wrong = (name: string, object: Case['object'], field: string): Case => ({ name, object, wrong: field });
 
+/** The same, with the features that they are about in their names. */
+export const about = (features: string, cases: readonly Case[]): Case[] =>
+  cases.map((item) => ({ ...item, name: `${features} ${item.name}` }));
+
 export const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 export const many = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));

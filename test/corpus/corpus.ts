@@ -5,6 +5,7 @@
 
 import {
   API_VERSION,
+  about,
   agent,
   type Case,
   DIGEST,
@@ -409,7 +410,7 @@ const unknown: Case[] = [
 export const CORPUS: readonly Case[] = [
   ...toolNames,
   ...sources,
-  ...environment,
+  ...about('[S03]', environment),
   ...settings,
   ...amounts,
   ...scheduling,

@@ -1,7 +1,19 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${...} is what users write
 
 /** Objects of hosts, secrets, headers, bindings and Connections. */
-import { type Case, connection, entry, imageTool, many, plugin, right, type Spec, tool, wrong } from './build.ts';
+import {
+  about,
+  type Case,
+  connection,
+  entry,
+  imageTool,
+  many,
+  plugin,
+  right,
+  type Spec,
+  tool,
+  wrong,
+} from './build.ts';
 
 const URL = 'https://mcp.example.com/mcp';
 const remote = (spec: Spec) => tool({ url: URL, ...spec });
@@ -247,6 +259,8 @@ const urls: Case[] = [
     'https://mcp.example.com:8443/a?b=c%20d',
     'https://203.0.113.7/mcp',
     'http://mcp.example.com/mcp',
+    'https://{params.host}/mcp?a=b',
+    'https://{params.host}',
   ].map((url) => right(`url ${url}`, tool({ url }))),
   ...[
     'https://',
@@ -270,7 +284,16 @@ const urls: Case[] = [
     'https://mcp.example.com:0/',
     'https://*.example.com/',
     'https://mcp.example.com/ä',
-    'https://{params.host}/mcp',
+    'http://{params.host}/mcp',
+    'https://{params.host}:8443/mcp',
+    'https://{params.host}.evil.example/',
+    'https://a.{params.host}/',
+    'https://user@{params.host}/',
+    'https://{params.host}/{params.path}',
+    'https://{params.Host}/',
+    'https://{params.host}?a=b',
+    'https://{params.host}/#a',
+    'https://{host}/mcp',
     'ftp://mcp.example.com/',
     '//mcp.example.com/',
   ].map((url) => wrong(`url ${JSON.stringify(url)}`, tool({ url }), 'spec.url')),
@@ -429,4 +452,11 @@ const connections: Case[] = [
   wrong('name of 41 characters', connected({}, 'a'.repeat(41)), ''),
 ];
 
-export const CREDENTIALS: readonly Case[] = [...hosts, ...secrets, ...bindings, ...urls, ...headers, ...connections];
+export const CREDENTIALS: readonly Case[] = [
+  ...about('[S05]', hosts),
+  ...about('[C01] [S03]', secrets),
+  ...about('[C02]', bindings),
+  ...about('[K06] [N07]', urls),
+  ...about('[C06]', headers),
+  ...connections,
+];

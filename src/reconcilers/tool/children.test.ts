@@ -184,6 +184,17 @@ describe('[K06] a server elsewhere', () => {
     expect(remote(spec, aConnection()).config.remote.headers).toEqual(spec.headers);
   });
 
+  test('[N12] and so does a binding of the Tool itself; the header then counts for nothing, and its condition says so', () => {
+    const spec = {
+      secrets: ['TOKEN', 'OLD'],
+      headers: { authorization: 'Bearer $'.concat('{OLD}'), 'X-Team': 'a' },
+      inject: [{ secret: 'TOKEN', host: 'mcp.example.com' }],
+    };
+    expect(remote(spec).config.remote.headers).toEqual({ 'X-Team': 'a' });
+    const elsewhere = { ...spec, inject: [{ secret: 'TOKEN', host: 'mcp.example.com', port: 8443 }] };
+    expect(remote(elsewhere).config.remote.headers).toEqual(spec.headers);
+  });
+
   test('[C05] a bound secret in a header stays there, for the proxy to fill in', () => {
     const headers = { Authorization: 'Bearer $'.concat('{TOKEN}') };
     const { config } = remote({ secrets: ['TOKEN'], headers, inject: [{ secret: 'TOKEN', host: 'mcp.example.com' }] });

@@ -89,6 +89,13 @@ describe('Accepted: what only other objects, or this version, can refuse', () =>
     ['[K04] a package', aTool({ image: undefined, package: 'npm:a@1.0.0' }), [], 'hold', 'False SourceNotSupported'],
     ['[S09] a model that the cluster has not', aTool({ usesModel: true }), [], 'hold', 'False NoModelGateway'],
     ['[K06] a remote server', aTool({ image: undefined, url: 'https://a.example/' }), [], 'converge', 'True Accepted'],
+    [
+      '[N07] a remote server whose host a Connection would say',
+      aTool({ image: undefined, url: 'https://{params.host}/mcp' }),
+      [],
+      'hold',
+      'False ParameterMissing',
+    ],
     ['a Plugin that is gone', aPluginTool(), [], 'hold', 'False PluginMissing'],
     [
       'a Plugin that did not make it',
@@ -208,6 +215,14 @@ describe('Connected: whether pods have what the Tool needs', () => {
   test('status names the Connections whose credentials the pods have, once they do', () => {
     expect(see(given(TOOL, WELL, connection))['connections']).toEqual(['tracker']);
     expect(see({ ...WELL, connections: [connection] })).not.toHaveProperty('connections');
+  });
+
+  test('[N12] a header that a binding takes the place of is said', () => {
+    const spec = { secrets: ['A', 'B'], headers: { 'X-Key': '$'.concat('{A}') } };
+    const inject = [{ secret: 'B', host: 'mcp.example.com', header: 'x-key' }];
+    expect(messageOf(see(given(aRemoteTool({ ...spec, inject }), WELL)), 'Accepted')).toBe(
+      'Headers that are not sent as written, since a secret is bound there: X-Key.',
+    );
   });
 
   test('a host that a secret is bound to and that the Tool may not reach is said', () => {

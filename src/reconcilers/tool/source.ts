@@ -1,6 +1,6 @@
 /** From a Tool, and the Plugin that owns it, to what its pods run; or why not. */
 import { parseDuration } from '../../api/duration.ts';
-import { addressOf } from '../../api/hosts.ts';
+import { addressOf, parameterOf } from '../../api/hosts.ts';
 import { plugin as pluginKind } from '../../api/plugin.ts';
 import type { SidecarConfig } from '../../domain/config/sidecar.ts';
 import type { Fact, KubeObject } from '../../engine/contract.ts';
@@ -12,6 +12,7 @@ import {
   ACCEPTED,
   CONFIGURATION_TOO_LARGE,
   NO_MODEL_GATEWAY,
+  PARAMETER_MISSING,
   PLUGIN_MISSING,
   PLUGIN_NOT_OWNER,
   PLUGIN_WITHOUT_IMAGE,
@@ -75,6 +76,11 @@ export function acceptTool(
     }
     if (spec.mcp !== undefined) return acceptCommand(tool, spec.mcp, plugin, credentials);
   }
+  const parameter = parameterOf(spec.url ?? '');
+  if (parameter !== undefined) {
+    const why = `\`url\` takes its host from params.${parameter}: that needs a Connection for this tool with a parameter of this name, and connections of this version of the operator have none. Write the host itself.`;
+    return refuse(PARAMETER_MISSING, why);
+  }
   if (spec.url !== undefined) {
     return accept(tool, { kind: 'remote', url: spec.url, headers: ownHeaders(tool, credentials) }, credentials);
   }
@@ -87,14 +93,26 @@ export function acceptTool(
   return accept(tool, { kind: 'process', image: reference, pullSecrets, argv, workingDir }, credentials);
 }
 
-/** Without those that a Connection binds at the server's host: its credential always wins. */
-function ownHeaders({ spec }: WrittenTool, { bindings }: Credentials): Readonly<Record<string, string>> {
+/** Without those that are bound at the server's host, by a Connection or the Tool itself: what is bound always wins. */
+function ownHeaders(tool: WrittenTool, credentials: Credentials): Readonly<Record<string, string>> {
+  const lost = lostHeaders(tool, credentials);
+  return Object.fromEntries(Object.entries(tool.spec.headers ?? {}).filter(([name]) => !lost.includes(name)));
+}
+
+function lostHeaders({ spec }: WrittenTool, { bindings }: Credentials): readonly string[] {
   const server = addressOf(spec.url ?? '');
-  const bound = bindings
-    .filter(({ secret }) => !spec.secrets?.includes(secret))
-    .filter(({ host, port, in: where }) => where === 'header' && host === server?.host && port === server.port)
-    .map(({ name }) => name.toLowerCase());
-  return Object.fromEntries(Object.entries(spec.headers ?? {}).filter(([name]) => !bound.includes(name.toLowerCase())));
+  const bound = bindings.filter(
+    ({ host, port, in: where }) => where === 'header' && host === server?.host && port === server.port,
+  );
+  // One that names the very secret that is bound there says the same.
+  const loses = ([header, value]: [string, string]) =>
+    bound.some(
+      ({ name, secret }) =>
+        name.toLowerCase() === header.toLowerCase() && !value.includes('$'.concat('{', secret, '}')),
+    );
+  return Object.entries(spec.headers ?? {})
+    .filter(loses)
+    .map(([name]) => name);
 }
 
 function acceptCommand(
@@ -118,7 +136,9 @@ function accept(tool: WrittenTool, source: Source, credentials: Credentials): Ac
       `Command, arguments, environment, headers and bindings come to ${bytes} bytes; at most ${CONFIGURATION_BYTES} can be given.`,
     );
   }
-  const notes = [byTag(source), outOfReach(tool, credentials)].filter((note) => note !== '');
+  const notes = [byTag(source), outOfReach(tool, credentials), notSent(tool, credentials)].filter(
+    (note) => note !== '',
+  );
   return { ok: true, source, credentials, fact: holds('Accepted', ACCEPTED, notes.join(' ')) };
 }
 
@@ -131,6 +151,13 @@ function byTag(source: Source): string {
 function outOfReach(tool: WrittenTool, { bindings }: Credentials): string {
   const hosts = unreachable(tool, bindings);
   return hosts.length === 0 ? '' : `Secrets are bound to hosts that its hosts do not name: ${nameSome(hosts)}.`;
+}
+
+function notSent(tool: WrittenTool, credentials: Credentials): string {
+  const lost = lostHeaders(tool, credentials);
+  return lost.length === 0
+    ? ''
+    : `Headers that are not sent as written, since a secret is bound there: ${nameSome(lost)}.`;
 }
 
 function refuse(reason: string, message: string): Acceptance {

@@ -50,6 +50,12 @@ describe('headers of a remote server', () => {
     });
     expect(fill({}, [bind('mcp.test', { port: 8443 })], TOKEN)).toMatchObject({ ok: true, headers: {} });
   });
+  test('[N12] what is bound wins over a header of its name, whose secret is then not needed', () => {
+    expect(fill({ AUTHORIZATION: 'Bearer ${NONE}', 'X-Team': 'a' }, [bind('mcp.test')], TOKEN)).toMatchObject({
+      ok: true,
+      headers: { authorization: 'Bearer a-secret-$&-token', 'x-team': 'a' },
+    });
+  });
   test.each([
     ['missing', { A: '${NONE}' }, 'the secret NONE is missing'],
     ['empty', { A: '${EMPTY}' }, 'the secret EMPTY is empty'],

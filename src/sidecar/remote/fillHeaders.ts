@@ -54,7 +54,11 @@ export function createHeaders(sources: HeaderSources): () => FilledHeaders {
       .filter((binding) => !bound.some((here) => here.secret === binding.secret))
       .map((binding) => [binding.secret, binding.host]),
   );
-  const declared = Object.entries(sources.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const slots = new Set(bound.filter((each) => each.in === 'header').map((each) => each.name.toLowerCase()));
+  // What is bound wins, and then what the header would have needed is not needed.
+  const declared = Object.entries(sources.headers)
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => !slots.has(name));
   const wanted = new Set([
     ...declared.flatMap(([, value]) => [...value.matchAll(REFERENCE)].map(([, name = '']) => name)),
     ...bound.map((binding) => binding.secret),
