@@ -8,11 +8,8 @@ import { der, objectIdentifier, TAG, toPem } from './der.ts';
 const ECDSA_WITH_SHA256 = der(TAG.sequence, objectIdentifier('1.2.840.10045.4.3.2'));
 const TRUE = der(TAG.boolean, Buffer.of(0xff));
 const VERSION_3 = der(0xa0, der(TAG.integer, Buffer.of(2)));
-const SERVER_AND_CLIENT = der(
-  TAG.sequence,
-  objectIdentifier('1.3.6.1.5.5.7.3.1'),
-  objectIdentifier('1.3.6.1.5.5.7.3.2'),
-);
+const SERVER = objectIdentifier('1.3.6.1.5.5.7.3.1');
+const CLIENT = objectIdentifier('1.3.6.1.5.5.7.3.2');
 /** keyCertSign, cRLSign; digitalSignature. */
 const CA_USAGE = der(TAG.bitString, Buffer.of(1, 0x06));
 const LEAF_USAGE = der(TAG.bitString, Buffer.of(7, 0x80));
@@ -28,8 +25,13 @@ export interface Authority {
   readonly name: string;
 }
 
-/** A self-signed certificate of an authority that may sign leaves only. */
-export function authorityCertificate(options: Validity & { name: string; privateKey: KeyObject }): string {
+/**
+ * A self-signed certificate of an authority that may sign leaves only.
+ * @param options.onlyHosts names that its leaves may have, with what is below them (as RFC 5280 has it), and no address; unset: any
+ */
+export function authorityCertificate(
+  options: Validity & { name: string; privateKey: KeyObject; onlyHosts?: readonly string[] },
+): string {
   const publicKey = createPublicKey(options.privateKey);
   return signed(options.privateKey, {
     ...options,
@@ -40,22 +42,25 @@ export function authorityCertificate(options: Validity & { name: string; private
       extension('2.5.29.19', true, der(TAG.sequence, TRUE, der(TAG.integer, Buffer.of(0)))),
       extension('2.5.29.15', true, CA_USAGE),
       extension('2.5.29.14', false, der(TAG.octetString, keyId(publicKey))),
+      ...(options.onlyHosts === undefined ? [] : [extension('2.5.29.30', true, nameConstraints(options.onlyHosts))]),
     ],
   });
 }
 
 /**
- * A leaf for both ends of TLS.
+ * A leaf for both ends of TLS, or for a server alone where it has no identity.
  * @param options.uri the SPIFFE identity; `dnsNames` are for servers that clients of others know by name
  */
 export function leafCertificate(
   authority: Authority,
-  options: Validity & { subject: string; publicKey: KeyObject; uri: string; dnsNames: readonly string[] },
+  options: Validity & { subject: string; publicKey: KeyObject; uri?: string; dnsNames: readonly string[] },
 ): string {
+  const { uri } = options;
   const names = [
-    der(0x86, Buffer.from(options.uri, 'ascii')),
-    ...options.dnsNames.map((name) => der(0x82, Buffer.from(name, 'ascii'))),
+    ...(uri === undefined ? [] : [der(0x86, Buffer.from(uri, 'ascii'))]),
+    ...options.dnsNames.map(dnsName),
   ];
+  const uses = uri === undefined ? [SERVER] : [SERVER, CLIENT];
   const authorityKeyId = der(TAG.sequence, der(0x80, keyId(createPublicKey(authority.privateKey))));
   return signed(authority.privateKey, {
     ...options,
@@ -63,7 +68,7 @@ export function leafCertificate(
     extensions: [
       extension('2.5.29.19', true, der(TAG.sequence)),
       extension('2.5.29.15', true, LEAF_USAGE),
-      extension('2.5.29.37', false, SERVER_AND_CLIENT),
+      extension('2.5.29.37', false, der(TAG.sequence, ...uses)),
       extension('2.5.29.17', false, der(TAG.sequence, ...names)),
       extension('2.5.29.14', false, der(TAG.octetString, keyId(options.publicKey))),
       extension('2.5.29.35', false, authorityKeyId),
@@ -99,6 +104,17 @@ function signed(key: KeyObject, content: Content): string {
 
 function extension(oid: string, critical: boolean, value: Buffer): Buffer {
   return der(TAG.sequence, objectIdentifier(oid), ...(critical ? [TRUE] : []), der(TAG.octetString, value));
+}
+
+function dnsName(host: string): Buffer {
+  return der(0x82, Buffer.from(host, 'ascii'));
+}
+
+function nameConstraints(hosts: readonly string[]): Buffer {
+  // An empty list would permit every name; `invalid` is nobody's.
+  const permitted = (hosts.length === 0 ? ['invalid'] : hosts).map((host) => der(TAG.sequence, dnsName(host)));
+  const excluded = [8, 32].map((bytes) => der(TAG.sequence, der(0x87, Buffer.alloc(bytes))));
+  return der(TAG.sequence, der(0xa0, ...permitted), der(0xa1, ...excluded));
 }
 
 function commonName(name: string): Buffer {
