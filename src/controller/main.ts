@@ -1,19 +1,16 @@
 /** The controller's process: settings, identity, leadership, engine, and their end in good order. Decides nothing itself. */
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { LABEL_TOOL } from '../domain/naming.ts';
 import { type KubeObject, resourceKey } from '../engine/contract.ts';
 import { type Engine, type PassReport, startEngine } from '../engine/engine.ts';
 import { guardWrites, startLeaderElection } from '../engine/leader.ts';
-import type { Log as EngineLog } from '../engine/log.ts';
 import { createClient, type KubeClient } from '../kube/client.ts';
 import { systemClock } from '../kube/system-clock.ts';
 import { createWatchDoor } from '../kube/watch-door.ts';
-import { startIdentity } from '../net/identity.ts';
-import { identityRequest } from '../net/identityRequest.ts';
+import { startProcessIdentity } from '../net/processIdentity.ts';
 import type { Operator } from '../reconcilers/operator.ts';
 import { POD } from '../reconcilers/resources.ts';
-import type { Log } from '../runtime/log.ts';
+import { type Log, takingAny } from '../runtime/log.ts';
 import type { Running, Shell } from '../runtime/process.ts';
 import { createAskSidecar } from './askSidecar.ts';
 import { limitConfigMaps } from './limitWatch.ts';
@@ -29,23 +26,17 @@ const NODES = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: fal
 
 export async function start(shell: Shell): Promise<Running> {
   const settings = readSettings(shell.environment);
-  const log = engineLog(shell.log);
+  const log = takingAny(shell.log);
   const stop = new AbortController();
   const { signal } = stop;
   const client = createClient();
 
   // Only sensors need it: without a certificate everything but listings is kept up.
-  const identity = startIdentity({
-    request: identityRequest({
-      route: { kind: 'direct', ...settings.edge },
-      trustDomain: settings.trustDomain,
-      trustBundlePem: () => readFile(settings.trustFile, 'utf8'),
-      token: () => readFile(settings.tokenFile, 'utf8'),
-    }),
-    trustDomain: settings.trustDomain,
-    log: (level, event, fields) => shell.log[level](fields ?? {}, event),
+  const identity = startProcessIdentity(
+    settings,
+    (level, event, fields) => shell.log[level](fields ?? {}, event),
     signal,
-  });
+  );
 
   const operator: Operator = {
     namespace: settings.namespace,
@@ -158,15 +149,5 @@ function countPasses({ metrics }: Shell): (report: PassReport) => void {
     passes.inc({ kind, result });
     writes.inc({ kind }, count);
     seconds.observe({ kind }, ms / 1000);
-  };
-}
-
-/** The same log, for parts that hand over any object. */
-function engineLog(log: Log): EngineLog {
-  return {
-    debug: (fields, message) => log.debug({ ...fields }, message),
-    info: (fields, message) => log.info({ ...fields }, message),
-    warn: (fields, message) => log.warn({ ...fields }, message),
-    error: (fields, message) => log.error({ ...fields }, message),
   };
 }

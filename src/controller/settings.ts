@@ -2,7 +2,7 @@
 import { parseDuration } from '../api/duration.ts';
 import { parseQuantity } from '../api/quantity.ts';
 import { DEFAULT_RESOURCES, type Resources } from '../reconcilers/operator.ts';
-import { ConfigurationError, type Environment } from '../runtime/configuration.ts';
+import { type Environment, readVariables } from '../runtime/configuration.ts';
 
 /** `prefer`: where every node's runtime has them. */
 export type UserNamespaceMode = 'require' | 'prefer' | 'off';
@@ -34,13 +34,7 @@ const AMOUNTS = [
 
 /** @throws ConfigurationError that names each variable that is missing or wrong */
 export function readSettings(environment: Environment): Settings {
-  const problems: string[] = [];
-  const text = (name: string, unset?: string): string => {
-    // An empty variable is what a chart writes for an unset value.
-    const value = environment[name] || unset;
-    if (value === undefined) problems.push(`  ${name}: is missing`);
-    return value ?? '';
-  };
+  const { problems, text, port, check } = readVariables(environment);
   const amounts = (prefix: string, defaults: Resources['limits']): Resources['limits'] => {
     const read = AMOUNTS.map(([amount, suffix]) => {
       const name = `${prefix}_${suffix}`;
@@ -57,8 +51,6 @@ export function readSettings(environment: Environment): Settings {
   if (retention === undefined || retention < 60_000) {
     problems.push('  OZ0_CALL_RETENTION: must be a duration such as 24h, at least 1m');
   }
-  const port = Number(text('OZ0_EDGE_PORT', '443'));
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) problems.push('  OZ0_EDGE_PORT: must be a port');
   const settings: Settings = {
     namespace,
     podName: text('OZ0_POD_NAME'),
@@ -71,7 +63,7 @@ export function readSettings(environment: Environment): Settings {
     },
     modelGateway: environment['OZ0_MODEL_GATEWAY'] === 'true',
     callRetentionMs: retention ?? 0,
-    edge: { host: text('OZ0_EDGE_HOST', `oz0-edge.${namespace}.svc`), port },
+    edge: { host: text('OZ0_EDGE_HOST', `oz0-edge.${namespace}.svc`), port: port('OZ0_EDGE_PORT', 443) },
     trustFile: text('OZ0_TRUST_FILE', '/oz0/trust/ca.crt'),
     tokenFile: text('OZ0_TOKEN_FILE', '/oz0/identity/token'),
   };
@@ -81,8 +73,8 @@ export function readSettings(environment: Environment): Settings {
       problems.push(`  the default request of ${amount} is over its limit`);
     }
   }
-  if (problems.length === 0) return settings;
-  throw new ConfigurationError(`These environment variables are missing or wrong:\n${problems.join('\n')}`);
+  check();
+  return settings;
 }
 
 function isMode(value: string): value is UserNamespaceMode {

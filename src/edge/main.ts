@@ -4,7 +4,7 @@ import { createClient, type KubeClient } from '../kube/client.ts';
 import { verifyCertificateRequest } from '../net/csr.ts';
 import { startIdentity } from '../net/identity.ts';
 import { startTlsServer } from '../net/tlsServer.ts';
-import { ConfigurationError, type Environment } from '../runtime/configuration.ts';
+import { type Environment, readVariables } from '../runtime/configuration.ts';
 import type { Running, Shell } from '../runtime/process.ts';
 import { type FollowTiming, followAuthority, SHORTEST_STEP_MS, TIMING } from './followAuthority.ts';
 import { createIdentityHandler } from './identityHandler.ts';
@@ -126,28 +126,29 @@ export function startEdge(shell: Shell, options: EdgeOptions): Running & { reado
 }
 
 function readScope(environment: Environment): IssueScope {
-  const required = (name: string): string => {
-    const value = environment[name];
-    if (!value) throw new ConfigurationError(`These environment variables are missing or wrong:\n  ${name}: is needed`);
-    return value;
+  const { text, check } = readVariables(environment);
+  const scope = {
+    namespace: text('OZ0_NAMESPACE'),
+    trustDomain: text('OZ0_TRUST_DOMAIN'),
+    clusterDomain: text('OZ0_CLUSTER_DOMAIN', 'cluster.local'),
   };
-  return {
-    namespace: required('OZ0_NAMESPACE'),
-    trustDomain: required('OZ0_TRUST_DOMAIN'),
-    clusterDomain: environment['OZ0_CLUSTER_DOMAIN'] || 'cluster.local',
-  };
+  check();
+  return scope;
 }
 
 const HOUR_MS = 3_600_000;
 
 function readTiming(environment: Environment): Partial<FollowTiming> {
+  const { text, problems, check } = readVariables(environment);
   const whole = (name: string, least: number, unset: number): number => {
-    const value = Number(environment[name] || unset);
-    if (Number.isInteger(value) && value >= least && value <= 100_000) return value;
-    const problem = `${name}: must be a whole number from ${least}`;
-    throw new ConfigurationError(`These environment variables are missing or wrong:\n  ${problem}`);
+    const value = Number(text(name, String(unset)));
+    if (!Number.isInteger(value) || value < least || value > 100_000) {
+      problems.push(`  ${name}: must be a whole number from ${least}`);
+    }
+    return value;
   };
   const hours = whole('OZ0_CA_STEP_HOURS', Math.ceil(SHORTEST_STEP_MS / HOUR_MS), 24);
   const days = whole('OZ0_CA_ROTATE_AFTER_DAYS', 1, 365);
+  check();
   return { stepMs: hours * HOUR_MS, rotateAfterMs: days * 24 * HOUR_MS };
 }

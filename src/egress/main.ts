@@ -1,17 +1,14 @@
 /** Egress: the tool pods' one way out. CONNECT over TLS, judged by the certificate that was shown; nothing is kept. */
-import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { type Cidr, parseAddress, single } from '../domain/egress/cidr.ts';
 import type { EgressPolicy, ToolIdentity } from '../domain/egress/decideConnect.ts';
 import { type AddressVerdict, type Destination, judgeAddress, NO_NETWORKS } from '../domain/egress/judgeAddress.ts';
-import type { Log as EngineLog } from '../engine/log.ts';
 import { createClient, type KubeClient } from '../kube/client.ts';
-import { startIdentity } from '../net/identity.ts';
-import { identityRequest } from '../net/identityRequest.ts';
+import { startProcessIdentity } from '../net/processIdentity.ts';
 import { createRateLimit } from '../net/rateLimit.ts';
 import { createResolver, type Resolve } from '../net/resolve.ts';
 import { startTlsServer } from '../net/tlsServer.ts';
-import type { Log } from '../runtime/log.ts';
+import { type Log, takingAny } from '../runtime/log.ts';
 import type { Running, Shell } from '../runtime/process.ts';
 import { createEgressCatalog } from './catalog.ts';
 import { type ConnectHandler, createConnectHandler } from './connectHandler.ts';
@@ -93,7 +90,7 @@ export function startEgressProcess(
     catalog,
     servicesKnown: settings.services.length > 0,
     signal: stop.signal,
-    log: engineLog(shell.log),
+    log: takingAny(shell.log),
   });
   shell.health.addReadiness('cluster', catalog.notReady);
   sayWhatIsOpened(shell.log, settings);
@@ -122,17 +119,11 @@ export function startEgressProcess(
 export function startEgress(shell: Shell, options: EgressOptions): Running & { readonly listening: Promise<number> } {
   const stop = new AbortController();
   const { signal } = stop;
-  const identity = startIdentity({
-    request: identityRequest({
-      route: { kind: 'direct', ...options.edge },
-      trustDomain: options.trustDomain,
-      trustBundlePem: () => readFile(options.trustFile, 'utf8'),
-      token: () => readFile(options.tokenFile, 'utf8'),
-    }),
-    trustDomain: options.trustDomain,
-    log: (level, event, fields) => shell.log[level](fields ?? {}, event),
+  const identity = startProcessIdentity(
+    options,
+    (level, event, fields) => shell.log[level](fields ?? {}, event),
     signal,
-  });
+  );
   shell.health.addReadiness('identity', () => (identity.current() ? undefined : 'no certificate'));
   const handler = handleConnects(shell, options, signal);
   let rechecking: NodeJS.Timeout | undefined;
@@ -230,14 +221,4 @@ function ownAddresses(): readonly Cidr[] {
 function sayWhatIsOpened(log: Log, { allow, never }: Settings): void {
   const networks = allow.map(({ cidr, namespaces, ports }) => ({ cidr: cidr.text, namespaces, ports }));
   log.info({ connectAllowNet: networks, never: never.map(({ text }) => text) }, 'networks');
-}
-
-/** The same log, for parts that hand over any object. */
-function engineLog(log: Log): EngineLog {
-  return {
-    debug: (fields, message) => log.debug({ ...fields }, message),
-    info: (fields, message) => log.info({ ...fields }, message),
-    warn: (fields, message) => log.warn({ ...fields }, message),
-    error: (fields, message) => log.error({ ...fields }, message),
-  };
 }

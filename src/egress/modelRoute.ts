@@ -11,6 +11,7 @@ import { getCACertificates } from 'node:tls';
 import { filled } from '../domain/credential/binding.ts';
 import { readBoundValue } from '../domain/credential/readSecretValue.ts';
 import type { Field } from '../domain/credential/requestHead.ts';
+import { NOT_FOR_TOOLS } from '../domain/credential/responseHead.ts';
 import { compileNeedles, createRedactor, masked, type Needle } from '../domain/credential/search.ts';
 import type { Secret } from '../domain/credential/secret.ts';
 import type { ToolIdentity } from '../domain/egress/decideConnect.ts';
@@ -70,21 +71,8 @@ export interface ModelRoute {
   readonly wane: () => void;
 }
 
-/** Of an answer; what else there is concerns hops, or is not for a tool. */
-const NOT_RETURNED: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'set-cookie',
-  'alt-svc',
-  'clear-site-data',
-  'content-encoding',
-]);
+/** That it is not encoded was seen. */
+const NOT_RETURNED: ReadonlySet<string> = new Set([...NOT_FOR_TOOLS, 'content-encoding']);
 
 interface Serving {
   readonly tool: ToolIdentity;

@@ -4,7 +4,7 @@ import { type AllowNetRule, readAllowNet, readCidrs } from '../domain/egress/all
 import type { Cidr } from '../domain/egress/cidr.ts';
 import { MODEL_PATHS } from '../domain/egress/decideModelRequest.ts';
 import { PORT_TLS } from '../domain/naming.ts';
-import { ConfigurationError, type Environment } from '../runtime/configuration.ts';
+import { type Environment, readVariables } from '../runtime/configuration.ts';
 import type { ModelGateway } from './modelRoute.ts';
 
 const VALUE = '$'.concat('{value}');
@@ -31,13 +31,7 @@ export interface Settings {
 
 /** @throws ConfigurationError that names each variable that is missing or wrong */
 export function readSettings(environment: Environment): Settings {
-  const problems: string[] = [];
-  const text = (name: string, unset?: string): string => {
-    // An empty variable is what a chart writes for an unset value.
-    const value = environment[name] || unset;
-    if (value === undefined) problems.push(`  ${name}: is missing`);
-    return value ?? '';
-  };
+  const { problems, text, port, check } = readVariables(environment);
   const ranges = (name: string): readonly Cidr[] => {
     const read = readCidrs(environment[name] ?? '');
     if (read.ok) return read.cidrs;
@@ -46,12 +40,6 @@ export function readSettings(environment: Environment): Settings {
   };
   const allow = readAllowNet(environment['OZ0_CONNECT_ALLOW_NET'] ?? '');
   if (!allow.ok) problems.push(...allow.problems.map((problem) => `  OZ0_CONNECT_ALLOW_NET: ${problem}`));
-  const port = (name: string, unset: number): number => {
-    const value = Number(environment[name] || unset);
-    if (Number.isInteger(value) && value >= 1 && value <= 65_535) return value;
-    problems.push(`  ${name}: must be a port`);
-    return unset;
-  };
   const namespace = text('OZ0_NAMESPACE');
   const domain = text('OZ0_CLUSTER_DOMAIN', 'cluster.local');
   const model = readModel(environment, domain, problems);
@@ -69,8 +57,8 @@ export function readSettings(environment: Environment): Settings {
     api: addressRange(environment['KUBERNETES_SERVICE_HOST']),
     ...(model === undefined ? {} : { model }),
   };
-  if (problems.length === 0) return settings;
-  throw new ConfigurationError(`These environment variables are missing or wrong:\n${problems.join('\n')}`);
+  check();
+  return settings;
 }
 
 function readModel(environment: Environment, domain: string, problems: string[]): ModelGateway | undefined {

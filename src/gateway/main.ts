@@ -1,15 +1,13 @@
 /** The gateway's process: settings, identity, watches, server, and their end in good order. Decides nothing itself. */
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AUDIENCE_GATEWAY, PORT_TLS } from '../domain/naming.ts';
-import type { Log as EngineLog } from '../engine/log.ts';
 import { createClient, type KubeClient } from '../kube/client.ts';
 import type { SessionKey } from '../mcp/sealedSession.ts';
-import { type IdentityHolder, startIdentity } from '../net/identity.ts';
-import { identityRequest } from '../net/identityRequest.ts';
+import type { IdentityHolder } from '../net/identity.ts';
 import { openPeer } from '../net/peer.ts';
+import { startProcessIdentity } from '../net/processIdentity.ts';
 import { startTlsServer } from '../net/tlsServer.ts';
-import type { Log } from '../runtime/log.ts';
+import { takingAny } from '../runtime/log.ts';
 import type { Running, Shell } from '../runtime/process.ts';
 import { watchApiSilence } from './apiSilence.ts';
 import { createCatalog } from './catalog/catalog.ts';
@@ -52,23 +50,13 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
   const stop = new AbortController();
   const { signal } = stop;
 
-  const identity = startIdentity({
-    request: identityRequest({
-      route: { kind: 'direct', ...settings.edge },
-      trustDomain,
-      trustBundlePem: () => readFile(settings.trustFile, 'utf8'),
-      token: () => readFile(settings.tokenFile, 'utf8'),
-    }),
-    trustDomain,
-    log: (level, event, fields) => log[level](fields ?? {}, event),
-    signal,
-  });
+  const identity = startProcessIdentity(settings, (level, event, fields) => log[level](fields ?? {}, event), signal);
   const catalog = createCatalog({
     operatorNamespace: settings.namespace,
     onProblem: (kind, namespace, name, problem) =>
       log.warn({ kind, namespace, name, problem }, 'an object denies what it governs'),
   });
-  const watching = watchCatalog({ client, catalog, ownNode, signal, log: engineLog(log) });
+  const watching = watchCatalog({ client, catalog, ownNode, signal, log: takingAny(log) });
   const silence = watchApiSilence({
     ask: watching.askForStops,
     signal,
@@ -100,7 +88,7 @@ export function startGateway(shell: Shell, options: StartOptions): Running & { r
     },
     onProblem: (error) => log.error({ error }, 'bug: a request failed'),
   });
-  const toolCalls = watchToolCalls({ client, upkeep: gateway.upkeep, ownNode, signal, log: engineLog(log) });
+  const toolCalls = watchToolCalls({ client, upkeep: gateway.upkeep, ownNode, signal, log: takingAny(log) });
   const inFlight = shell.metrics.gauge('calls_in_flight', 'Calls that run now.', []);
   const silent = shell.metrics.gauge(
     'api_server_silent',
@@ -174,15 +162,5 @@ function decodedKeys(identity: IdentityHolder): () => readonly SessionKey[] {
       keys = (held ?? []).map(({ id, key }) => ({ id, key: Buffer.from(key, 'base64') }));
     }
     return keys;
-  };
-}
-
-/** The same log, for parts that hand over any object. */
-function engineLog(log: Log): EngineLog {
-  return {
-    debug: (fields, message) => log.debug({ ...fields }, message),
-    info: (fields, message) => log.info({ ...fields }, message),
-    warn: (fields, message) => log.warn({ ...fields }, message),
-    error: (fields, message) => log.error({ ...fields }, message),
   };
 }

@@ -1,7 +1,7 @@
 /** The gateway's settings, from its environment: all mistakes named at once. */
 import { randomUUID } from 'node:crypto';
 import { PORT_TLS } from '../domain/naming.ts';
-import { ConfigurationError, type Environment } from '../runtime/configuration.ts';
+import { type Environment, readVariables } from '../runtime/configuration.ts';
 
 export interface Settings {
   readonly namespace: string;
@@ -28,13 +28,7 @@ export interface Settings {
 
 /** @throws ConfigurationError that names each variable that is missing or wrong */
 export function readSettings(environment: Environment): Settings {
-  const problems: string[] = [];
-  const text = (name: string, unset?: string): string => {
-    // An empty variable is what a chart writes for an unset value.
-    const value = environment[name] || unset;
-    if (value === undefined) problems.push(`  ${name}: is missing`);
-    return value ?? '';
-  };
+  const { problems, text, check } = readVariables(environment);
   const whole = (name: string, unset: number, max: number): number => {
     const value = Number(environment[name] || unset);
     if (Number.isInteger(value) && value >= 0 && value <= max) return value;
@@ -57,6 +51,6 @@ export function readSettings(environment: Environment): Settings {
     drainMs: whole('OZ0_DRAIN_MS', 600_000, 600_000),
     resultTokens: whole('OZ0_RESULT_TOKENS', 25_000, 1_000_000),
   };
-  if (problems.length === 0) return settings;
-  throw new ConfigurationError(`These environment variables are missing or wrong:\n${problems.join('\n')}`);
+  check();
+  return settings;
 }

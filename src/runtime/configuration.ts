@@ -1,6 +1,4 @@
 /** Reads a process's settings from its environment, all at once, so that one start names every mistake. */
-import { z } from 'zod';
-
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A setting that cannot be used; the process ends with its message and exit code 64. */
@@ -9,25 +7,36 @@ export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 }
 
-/**
- * @param schema an object of environment variables' names; values are strings, coerced by the schema.
- * @throws ConfigurationError that names each variable that is missing or wrong, and what is expected.
- */
-export function readConfiguration<T extends z.ZodObject>(schema: T, environment: Environment): z.output<T> {
-  const wanted = Object.fromEntries(
-    Object.keys(schema.shape).flatMap((name) => {
-      const value = environment[name];
-      // An empty variable is what a chart writes for an unset value.
-      return value === undefined || value === '' ? [] : [[name, value]];
-    }),
-  );
-  const parsed = schema.safeParse(wanted);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);
-  throw new ConfigurationError(`These environment variables are missing or wrong:\n${problems.join('\n')}`);
+/** Variables one by one, each mistake added to `problems`. */
+export interface Variables {
+  /** One that is needed, unless it has a value for when it is unset. */
+  readonly text: (name: string, unset?: string) => string;
+  readonly port: (name: string, unset: number) => number;
+  /** A line each, indented. */
+  readonly problems: string[];
+  /** @throws ConfigurationError that names each mistake, where there is one */
+  readonly check: () => void;
 }
 
-/** A whole number of milliseconds, bytes or the like, within bounds. */
-export function wholeNumber(min: number, max: number): z.ZodCoercedNumber {
-  return z.coerce.number().int().min(min).max(max);
+export function readVariables(environment: Environment): Variables {
+  const problems: string[] = [];
+  return {
+    problems,
+    text(name, unset) {
+      // An empty variable is what a chart writes for an unset value.
+      const value = environment[name] || unset;
+      if (value === undefined) problems.push(`  ${name}: is missing`);
+      return value ?? '';
+    },
+    port(name, unset) {
+      const value = Number(environment[name] || unset);
+      if (Number.isInteger(value) && value >= 1 && value <= 65_535) return value;
+      problems.push(`  ${name}: must be a port`);
+      return unset;
+    },
+    check() {
+      if (problems.length === 0) return;
+      throw new ConfigurationError(`These environment variables are missing or wrong:\n${problems.join('\n')}`);
+    },
+  };
 }

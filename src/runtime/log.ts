@@ -115,3 +115,15 @@ export function describeError(error: unknown): Record<string, unknown> {
     ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
   };
 }
+
+/** The same log, for parts that hand over any object. */
+export function takingAny(
+  log: Log,
+): Record<'debug' | 'info' | 'warn' | 'error', (fields: object, message: string) => void> {
+  return {
+    debug: (fields, message) => log.debug({ ...fields }, message),
+    info: (fields, message) => log.info({ ...fields }, message),
+    warn: (fields, message) => log.warn({ ...fields }, message),
+    error: (fields, message) => log.error({ ...fields }, message),
+  };
+}

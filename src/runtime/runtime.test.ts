@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
-import { ConfigurationError, readConfiguration, wholeNumber } from './configuration.ts';
+import { ConfigurationError, readVariables } from './configuration.ts';
 import { createHealth } from './health.ts';
 import { createLog } from './log.ts';
 import { createMetrics } from './metrics.ts';
@@ -77,24 +76,18 @@ describe('record', () => {
 });
 
 describe('configuration', () => {
-  const schema = z.object({
-    OZ0_A: z.string().min(1),
-    OZ0_N: wholeNumber(1, 10).default(5),
-    OZ0_MODE: z.enum(['x', 'y']),
-  });
-
-  test('reads, coerces and defaults; an empty variable is an unset one', () => {
-    expect(readConfiguration(schema, { OZ0_A: 'a', OZ0_N: '', OZ0_MODE: 'y', HOME: '/' })).toEqual({
-      OZ0_A: 'a',
-      OZ0_N: 5,
-      OZ0_MODE: 'y',
-    });
+  test('an empty variable is an unset one', () => {
+    const { text, port, check } = readVariables({ OZ0_A: 'a', OZ0_B: '', OZ0_PORT: '' });
+    expect([text('OZ0_A'), text('OZ0_B', 'b'), port('OZ0_PORT', 443)]).toEqual(['a', 'b', 443]);
+    expect(check).not.toThrow();
   });
 
   test('names every mistake at once', () => {
-    const read = () => readConfiguration(schema, { OZ0_N: '11', OZ0_MODE: 'z' });
-    expect(read).toThrow(ConfigurationError);
-    expect(read).toThrow(/OZ0_A[\s\S]*OZ0_N[\s\S]*OZ0_MODE/);
+    const { text, port, problems, check } = readVariables({ OZ0_A: '', OZ0_PORT: '65536' });
+    expect([text('OZ0_A'), port('OZ0_PORT', 443)]).toEqual(['', 443]);
+    problems.push('  OZ0_MODE: must be x or y');
+    expect(check).toThrow(ConfigurationError);
+    expect(check).toThrow(/OZ0_A[\s\S]*OZ0_PORT[\s\S]*OZ0_MODE/);
   });
 });
 

@@ -16,6 +16,22 @@ export type BodyFraming =
   | { readonly kind: 'chunked' }
   | { readonly kind: 'until-close' };
 
+/** Fields of an answer that concern hops, or are not for a tool: who puts a secret in sets no cookies and sends nobody elsewhere. */
+export const NOT_FOR_TOOLS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'set-cookie',
+  'set-cookie2',
+  'alt-svc',
+  'clear-site-data',
+]);
+
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}):[\t ]*([\t\x20-\x7e\x80-\xff]*)$/;
 const MAX_RESPONSE_HEADERS = 512;

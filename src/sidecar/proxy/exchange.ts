@@ -9,6 +9,7 @@ import { BODY_ENCODINGS, type BodyEncoding, type RequestDecision } from '../../d
 import { type Field, valuesOf, writeRequestHead } from '../../domain/credential/requestHead.ts';
 import {
   type BodyFraming,
+  NOT_FOR_TOOLS,
   parseResponseHead,
   type ResponseHead,
   responseFraming,
@@ -49,22 +50,8 @@ export type ExchangeEnd =
 /** Bodies up to this are read and judged whole, before the host hears of the request. */
 const WHOLE_BODY_BYTES = 64 * 1024;
 const MAX_INTERIM_ANSWERS = 16;
-/** For this hop, or not for a tool: a bound host sets no cookies, and sends nobody elsewhere. */
-const NOT_RETURNED: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'content-length',
-  'set-cookie',
-  'set-cookie2',
-  'alt-svc',
-  'clear-site-data',
-]);
+/** The length is written anew. */
+const NOT_RETURNED: ReadonlySet<string> = new Set([...NOT_FOR_TOOLS, 'content-length']);
 
 class RequestBodyRefused extends Error {
   readonly refusal: ProxyRefusal;
