@@ -221,15 +221,17 @@ describe('no right to a Secret of a tenant', () => {
     expect(await granted(actor(), questions)).toEqual([]);
   });
 
-  test('[D02] edge reads one of its own namespace, by name, and no other part does', async () => {
+  test('[D02] edge reads and renews one of its own namespace, by name, and no other part does', async () => {
     const own = { namespace: OPERATOR_NAMESPACE };
     const questions: Question[] = [
       ['get', 'secrets', { ...own, name: 'oz0-edge' }],
       ['get', 'secrets', { ...own, name: 'other' }],
       ['list', 'secrets', own],
       ['update', 'secrets', { ...own, name: 'oz0-edge' }],
+      ['update', 'secrets', { ...own, name: 'other' }],
+      ['delete', 'secrets', { ...own, name: 'oz0-edge' }],
     ];
-    expect(await granted(component('edge'), questions)).toEqual(['get secrets oz0-edge']);
+    expect(await granted(component('edge'), questions)).toEqual(['get secrets oz0-edge', 'update secrets oz0-edge']);
     for (const other of ['controller', 'gateway', 'egress'] as const) {
       expect(await granted(component(other), questions), other).toEqual([]);
     }
