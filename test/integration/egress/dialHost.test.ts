@@ -190,7 +190,9 @@ describe('[N08] [case 103] check the name, connect to what was checked', () => {
   test('names are asked for as they are: no search list', async () => {
     dns.zone = ({ name }) => (name === 'a.b' ? { rcode: 3 } : { records: a('127.0.0.9') });
     expect((await reach('a.b')).kind).toBe('no-such-name');
-    expect(new Set(dns.asked.map(({ name }) => name))).toEqual(new Set(['a.b']));
+    // A late one of the test before is not ours.
+    const names = dns.asked.map(({ name }) => name).filter((name) => name.startsWith('a.b'));
+    expect(new Set(names)).toEqual(new Set(['a.b']));
   });
 
   test.each(['127.0.0.1', '169.254.169.254', '10.0.0.1', '::ffff:7f00:1', '::1', '127.1'])(
