@@ -19,7 +19,12 @@ export const TAG = {
 /** One element: tag, shortest length, the parts one after the other. Up to 16 MiB, far above anything of ours. */
 export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
-  return Buffer.concat([Buffer.from([tag, ...lengthBytes(content.length)]), content]);
+  return Buffer.concat([derHead(tag, content.length), content]);
+}
+
+/** What stands before the content of an element. */
+export function derHead(tag: number, length: number): Buffer {
+  return Buffer.from([tag, ...lengthBytes(length)]);
 }
 
 /** A dotted object identifier. */

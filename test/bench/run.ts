@@ -1,7 +1,7 @@
 /**
  * What the gateway costs, as ratios to a bare Node streaming hop in its place, in one run on one machine: added latency
  * (p50, p99) at 1 and 32 callers, calls a second, CPU for each call, memory; both eras, plain and with TLS on both sides. Then the
- * memory of a sidecar (`sidecar.ts`).
+ * memory of a sidecar (`sidecar.ts`), tunnels through egress (`egress.ts`) and requests with a secret put in (`proxy.ts`).
  *
  *   npm run bench [-- --quick]
  *
@@ -232,7 +232,10 @@ for (const secure of [false, true]) {
   );
   for (const role of [gateway, hop, tool]) role.stop();
 }
-const sidecar = new URL('./sidecar.ts', import.meta.url).pathname;
-execFileSync(process.execPath, [sidecar, ...(quick ? ['--quick'] : [])], { stdio: 'inherit' });
+for (const part of ['sidecar', 'egress', 'proxy']) {
+  console.log(`\n${part}:`);
+  const path = new URL(`./${part}.ts`, import.meta.url).pathname;
+  execFileSync(process.execPath, [path, ...(quick ? ['--quick'] : [])], { stdio: 'inherit' });
+}
 console.log(`load of the machine: ${loadavg()[0]?.toFixed(1)} on ${CPUS} CPUs`);
 console.log(`${Math.round((performance.now() - started) / 1_000)} s, Node ${process.version}`);

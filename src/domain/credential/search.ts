@@ -3,15 +3,15 @@
  * beginning of a match, so that a stream is not delayed by more. Pure: a value and functions over it.
  */
 import { formsOf } from './forms.ts';
-import { findSpread, isEscaped } from './spread.ts';
+import { findSpread, isEscaped, type SpreadValue, spreadValue } from './spread.ts';
 
 export interface Needle {
   /** Lower case. */
   readonly bytes: Buffer;
   /** As long as `bytes`: what is put in its place. */
   readonly mask: Buffer;
-  /** The value itself in lower case, where this is its plain form: it is looked for in pieces and mixed spellings too. */
-  readonly plain?: string;
+  /** The value itself, where this is its plain form: it is looked for in pieces and mixed spellings too. */
+  readonly plain?: SpreadValue;
 }
 
 /** @param values visible ASCII, with the text that stands in for the value in its plain form */
@@ -20,7 +20,7 @@ export function compileNeedles(values: readonly { value: string; instead: string
     formsOf(value).map((form) => ({
       bytes: Buffer.from(form.toLowerCase(), 'latin1'),
       mask: Buffer.from(maskOf(form, value, instead), 'latin1'),
-      ...(form === value ? { plain: value.toLowerCase() } : {}),
+      ...(form === value ? { plain: spreadValue(value) } : {}),
     })),
   );
   // A value that begins another is the shorter one: the longer is looked for first.

@@ -27,6 +27,37 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 const JSON_SHORT: Readonly<Record<string, string>> = { '"': '"', '\\': '\\', '/': '/', "'": "'" };
 
+/** A value to look for, made ready once. */
+export interface SpreadValue {
+  /** In lower case. */
+  readonly value: string;
+  readonly begins: RegExp;
+}
+
+/** @param value visible ASCII, not empty */
+export function spreadValue(value: string): SpreadValue {
+  const first = value.charAt(0).toLowerCase();
+  const codes = [...new Set([first, first.toUpperCase()])].map((char) => char.charCodeAt(0));
+  const names = Object.keys(NAMED).filter((name) => NAMED[name] === first);
+  const spellings = [
+    literally(first),
+    ...(JSON_SHORT[first] === first ? [`\\\\${literally(first)}`] : []),
+    ...codes.flatMap((code) => [
+      `(?:\\\\u00|\\\\x|%)${code.toString(16)}`,
+      `&#0*${code};`,
+      `&#x0*${code.toString(16)};`,
+    ]),
+    ...names,
+    // One that is cut off.
+    `[\\\\%&][^]{0,${LONGEST_ESCAPE - 1}}$`,
+  ];
+  return { value: value.toLowerCase(), begins: new RegExp(spellings.join('|'), 'g') };
+}
+
+function literally(char: string): string {
+  return /[\w\s]/.test(char) ? char : `\\${char}`;
+}
+
 /** Whether a text may hold anything for this to find. */
 export function isEscaped(text: string): boolean {
   return /\\[ux]|%|&|\\$/.test(text);
@@ -34,10 +65,9 @@ export function isEscaped(text: string): boolean {
 
 /**
  * @param text in lower case, one character a byte
- * @param value in lower case
  * @param events the text is an event stream
  */
-export function findSpread(text: string, value: string, from: number, events: boolean): Spread {
+export function findSpread(text: string, { value, begins }: SpreadValue, from: number, events: boolean): Spread {
   let steps = 0;
   let partial: number | undefined;
 
@@ -81,10 +111,10 @@ export function findSpread(text: string, value: string, from: number, events: bo
     return unsure ? 'partial' : undefined;
   }
 
-  const beginning = new RegExp(`[\\\\%&${/[\]^-]/.test(value[0] ?? '') ? '\\' : ''}${value[0] ?? ''}]`, 'g');
-  beginning.lastIndex = from;
-  for (let match = beginning.exec(text); match !== null && steps <= MOST_STEPS; match = beginning.exec(text)) {
+  begins.lastIndex = from;
+  for (let match = begins.exec(text); match !== null && steps <= MOST_STEPS; match = begins.exec(text)) {
     const { index: at } = match;
+    begins.lastIndex = at + 1;
     const found = walk(at, 0);
     if (found === 'partial') partial ??= at;
     else if (found !== undefined) return { kind: 'found', pieces: found };
