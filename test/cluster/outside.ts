@@ -16,6 +16,10 @@ const folder = join(clusterFolder, NAME);
 /** The private authority that the outside host's certificate is of, for the chart value `egress.upstreamCA`. */
 export const outsideCaFile = join(folder, 'ca.crt');
 
+/** The model gateway that the operator is installed with, and the Secret of its key: there while a story needs them. */
+export const MODEL_HOST = 'model.test';
+export const MODEL_SECRET = 'story-model';
+
 /** Kept beside the cluster, since the operator is installed before any story and by another process. */
 export function outsideAuthority(): Authority {
   const keyFile = join(folder, 'ca.key');

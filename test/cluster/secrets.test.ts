@@ -18,7 +18,7 @@ import {
   waitForCondition,
   waitForPod,
 } from './cluster.ts';
-import { type OutsideHost, startOutsideDns, startOutsideHost } from './outside.ts';
+import { MODEL_HOST, MODEL_SECRET, type OutsideHost, startOutsideDns, startOutsideHost } from './outside.ts';
 import { agentOf, probeTool } from './probe.ts';
 
 const BOUND = 'bound.test';
@@ -46,6 +46,7 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
   let end: () => Promise<void> = async () => {};
   const bound = canary();
   const own = canary();
+  const modelKey = canary();
 
   const look = async (name: string, args: unknown = {}): Promise<Live> => {
     const result = await callFunction(namespace, 'agent', `probe__${name}`, args);
@@ -59,12 +60,18 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
     apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'probe', namespace }, stringData: values });
 
   beforeAll(async () => {
-    outside = await startOutsideHost([BOUND, UNBOUND, UNLISTED, INSIDE, 'elsewhere.test']);
+    outside = await startOutsideHost([BOUND, UNBOUND, UNLISTED, INSIDE, MODEL_HOST, 'elsewhere.test']);
     dns = await startOutsideDns();
     const made = await storyNamespace('secrets');
     namespace = made.name;
     end = () => made[Symbol.asyncDispose]();
     await putSecret({ BOUND_KEY: bound, OWN_KEY: own });
+    await apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: MODEL_SECRET, namespace: OPERATOR_NAMESPACE },
+      stringData: { key: modelKey },
+    });
     await apply(
       probeTool(namespace, 'probe', {
         affinity: 'any',
@@ -72,6 +79,7 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
         secrets: ['BOUND_KEY', 'OWN_KEY'],
         inject: [{ secret: 'BOUND_KEY', host: BOUND, header: 'Authorization', format: 'Bearer ${value}' }],
         hosts: [BOUND, UNBOUND, INSIDE],
+        usesModel: true,
       }),
       agentOf(namespace, 'all', ['agent'], ['probe.*', 'search.*']),
     );
@@ -82,6 +90,7 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
 
   afterAll(async () => {
     await end();
+    await kubectl('delete', 'secret', MODEL_SECRET, `--namespace=${OPERATOR_NAMESPACE}`, '--ignore-not-found');
     await outside?.close();
     await dns?.close();
   });
@@ -159,6 +168,28 @@ describe('secrets that a tool never sees, and one guarded way out', () => {
       dns.zone = lead;
     }
     expect(dns.asked.some(({ name }) => name === INSIDE)).toBe(true);
+  });
+
+  test('[S09] a model is asked at a loopback address, with a key that egress has and the pod has not', async () => {
+    const { OPENAI_BASE_URL = '', OPENAI_API_KEY = '', ANTHROPIC_BASE_URL = '' } = await environ();
+    const headers = { authorization: `Bearer ${OPENAI_API_KEY}`, 'content-type': 'application/json' };
+    const chat = { method: 'POST', body: '{"model":"m"}' };
+    // The kubelet shows egress a Secret that is new within a minute or two.
+    const ask = async () => {
+      outside.received.length = 0;
+      const answer = await fetchAs(`${OPENAI_BASE_URL}/chat/completions`, headers, chat);
+      for (const form of forms(modelKey)) expect(JSON.stringify(answer)).not.toContain(form);
+      return answer.status === 200 ? answer : undefined;
+    };
+    await waitFor('a model to be asked', ask, { timeoutSeconds: 180, everyMs: 2_000 });
+    expect(outside.received).toMatchObject([
+      { host: MODEL_HOST, path: '/base/v1/chat/completions', headers: { authorization: `Bearer ${modelKey}` } },
+    ]);
+    outside.received.length = 0;
+    expect((await fetchAs(`${ANTHROPIC_BASE_URL}/key/generate`, headers, chat)).status).toBe(403);
+    expect(outside.received).toEqual([]);
+    const needles = forms(modelKey).map((text) => Buffer.from(text).toString('base64'));
+    expect((await look('search', { needles })).found).toEqual([]);
   });
 
   test('[C03] [case 83] the value and its forms are in no file, process, object, event, log or audit line', async () => {

@@ -1,7 +1,7 @@
 /** Once before all stories: the cluster is up, its nodes have the images, and the operator of this checkout is installed. */
 import { bridgeAddress } from '../../hack/cluster/layout.ts';
 import { installOperator, script } from '../../hack/operator.ts';
-import { outsideAuthority, outsideCaFile } from './outside.ts';
+import { MODEL_HOST, MODEL_SECRET, outsideAuthority, outsideCaFile } from './outside.ts';
 
 export async function setup(): Promise<void> {
   await script('cluster.ts', 'up');
@@ -12,5 +12,7 @@ export async function setup(): Promise<void> {
     `egress.connectAllowNet=["${bridgeAddress}/32"]`,
     '--set-file',
     `egress.upstreamCA=${outsideCaFile}`,
+    '--set',
+    `model.url=https://${MODEL_HOST}/base,model.secretName=${MODEL_SECRET}`,
   );
 }

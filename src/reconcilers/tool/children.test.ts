@@ -203,6 +203,14 @@ describe('[K06] a server elsewhere', () => {
   });
 });
 
+test('[S09] a tool that asks a model: its sidecar is told, and nothing of the gateway is in the pod', () => {
+  const withModels = { ...OPERATOR, modelGateway: true };
+  const found = JSON.stringify(childrenOf(aTool({ usesModel: true }), [], withModels));
+  expect(found).toContain('\\"usesModel\\":true');
+  const without = JSON.stringify(childrenOf(aTool(), [], withModels));
+  expect(without).toBe(JSON.stringify(childrenOf(aTool())));
+});
+
 describe('[S01] the pod', () => {
   test.for(['launcher', 'sidecar', 'tool'])('container %s has nothing that it does not need', (name) => {
     expect(container(aTool(), name)).toMatchObject({

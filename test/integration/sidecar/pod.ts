@@ -130,6 +130,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
     host: '127.0.0.1',
     tlsPort: 0,
     healthPort: 0,
+    modelPort: 0,
     sandboxTiming: { connectMs: 200, rounds: 3, betweenMs: 20, everyMs: 200, ...options.sandbox },
     toolTiming: {
       backoffFirstMs: 100,

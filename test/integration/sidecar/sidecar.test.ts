@@ -43,10 +43,14 @@ const lost = (reason: string) => ({ kind: 'lost', reason });
 const notStarted = (reason: string) => ({ kind: 'not-started', reason });
 
 describe('a tool pod', () => {
-  test('[D04] [S02] serves its tool, whose environment is what was written for it', async () => {
+  test('[D04] [S02] [S09] serves its tool, whose environment is what was written for it', async () => {
     const pod = await ready();
     expect(await pod.call('echo', { text: 'hello' })).toMatchObject(text('hello'));
     expect(pod.events().find((line) => line.startsWith('env '))).toBe('env DECLARED,HOME,LANG,PATH,TMPDIR');
+    const asks = await ready([], { config: { usesModel: true } });
+    expect(asks.events().find((line) => line.startsWith('env '))).toBe(
+      'env ANTHROPIC_API_KEY,ANTHROPIC_BASE_URL,DECLARED,HOME,LANG,OPENAI_API_KEY,OPENAI_BASE_URL,PATH,TMPDIR',
+    );
     const status = pod.sidecar.status();
     expect(status).toMatchObject({
       phase: 'Ready',
