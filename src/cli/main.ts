@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * `oz0`, also `kubectl oz0`: what people do with waiting calls, unknown outcomes and changed listings. Uses the caller's own
+ * `oz0`, also `kubectl oz0`: what people do with waiting calls, unknown outcomes, changed listings and policies. Uses the caller's own
  * kubeconfig and rights; proves nothing itself, since the API server judges what it sends.
  */
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
@@ -17,7 +17,7 @@ interface ClusterOptions {
 
 const program = new Command('oz0')
   .description(
-    'Decide waiting calls, answer unknown outcomes and approve changed listings. Also runs as `kubectl oz0`.',
+    'Decide waiting calls, answer unknown outcomes, approve changed listings, explain policies. Also runs as `kubectl oz0`.',
   )
   .option('-n, --namespace <name>', 'namespace; unset: of the kubeconfig’s context')
   .option('--kubeconfig <path>', 'unset: $KUBECONFIG, else ~/.kube/config')
@@ -36,7 +36,7 @@ async function withCluster(use: (cluster: Cluster) => Promise<string>): Promise<
 
 program
   .command('calls')
-  .description('calls that wait for a person, and outcomes that nobody knows')
+  .description('calls that wait for a person or run, and outcomes that nobody knows')
   .option('--all', 'those that ended, too', false)
   .action(({ all }: { all: boolean }) => withCluster((cluster) => listCalls(cluster, all)));
 
@@ -52,12 +52,14 @@ for (const verdict of ['approve', 'deny'] as const) {
 }
 
 const ANSWERS = { happened: 'happened', 'run-again': 'runAgain', stop: 'stop' } as const;
+const ANSWERS_HELP =
+  'happened: it was done; run-again: it was not, make it again with the key of the first time; stop: leave it, and tell the agent so';
 
 program
   .command('answer')
   .description('say what became of a call whose outcome is unknown, after looking at the system that it writes to')
   .argument('<call>', 'name of the ToolCall')
-  .argument('<outcome>', Object.keys(ANSWERS).join(' | '), (text: string) => {
+  .argument('<outcome>', ANSWERS_HELP, (text: string) => {
     if (text in ANSWERS) return ANSWERS[text as keyof typeof ANSWERS];
     throw new InvalidArgumentError(`one of ${Object.keys(ANSWERS).join(', ')}`);
   })
@@ -75,7 +77,10 @@ snapshot
   .command('approve')
   .description('approve the listing that waits, by its hash')
   .argument('<tool>', 'name of the Tool')
-  .argument('[hash]', 'sha256:…, as `oz0 snapshot diff` shows it: what you have read, not what may be there by now')
+  .argument(
+    '[hash]',
+    'sha256:…, as `oz0 snapshot diff` shows it: what you have read, not what may be there by now. Without it nothing is approved, and the one that waits is named',
+  )
   .option('--note <text>', 'kept with the approval')
   .action((tool: string, hash: string | undefined, { note }: { note?: string }) =>
     withCluster((cluster) => approveSnapshot(cluster, tool, hash, note)),
@@ -85,13 +90,18 @@ program
   .command('policy')
   .description('what policies say of calls')
   .command('explain')
-  .description('why a call would run, wait for a person or be refused')
+  .description(
+    'why a call would run, wait for a person or be refused, as the first ServiceAccount of the Agent. Reads ClusterToolPolicies too, which takes a right of the whole cluster',
+  )
   .argument('<agent>', 'name of the Agent')
   .argument('<function>', '<tool id>.<function>')
   .option('--args <json>', 'arguments of the call', '{}')
   .option('--label <label...>', 'labels that the job carries, such as outside')
   .option('--started-by <user>', 'who started the job, taken as proved')
-  .option('-f, --filename <path...>', 'files with Agents, Tools and policies, instead of the cluster’s')
+  .option(
+    '-f, --filename <path...>',
+    'files with Agents, Tools and policies, instead of the cluster’s; namespace `default` unless -n says another',
+  )
   .action(
     async (
       agent: string,
