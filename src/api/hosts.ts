@@ -67,7 +67,7 @@ export function parameterOf(url: string): string | undefined {
 
 export const serverUrl = text({
   description:
-    "A remote MCP server, over Streamable HTTP. Its host is all that the tool's pod may reach. `https`; plain `http` for what carries no credentials. `https://{params.<name>}/<path>` takes host and port from a parameter of the Tool's Connection.",
+    "A remote MCP server, over Streamable HTTP. Its host is all that the tool's pod may reach. `https`; plain `http` for what carries no credentials. `https://{params.<name>}/<path>` takes host and port from a parameter of the Tool's Connection; Connections of this version have none yet.",
   max: 2048,
   rules: [
     {

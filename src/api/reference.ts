@@ -86,6 +86,8 @@ function nestedRules(schema: StructuralSchema, path: string): string[] {
   ];
 }
 
+/** What cannot be seen, such as in patterns that forbid it, is written as an escape. */
 function inCell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+  const visible = text.replaceAll(/[\p{Cf}\p{Zl}\p{Zp}]/gu, (hidden) => `\\u${hidden.charCodeAt(0).toString(16)}`);
+  return visible.replaceAll('|', '\\|').replaceAll('\n', ' ');
 }

@@ -12,7 +12,7 @@ export const PLUGIN_NOT_OWNER = 'PluginNotOwner';
 export const PLUGIN_WITHOUT_IMAGE = 'PluginWithoutImage';
 /** The cluster has no model gateway. A cluster admin sets `model.url` of the chart; or leave `usesModel` out. */
 export const NO_MODEL_GATEWAY = 'NoModelGateway';
-/** `url` takes its host from a parameter of a Connection, and none of the Tool's has it. Write the host itself, or correct the name. */
+/** `url` takes its host from a parameter of a Connection, and Connections of this version have none. Write the host itself. */
 export const PARAMETER_MISSING = 'ParameterMissing';
 /** Command, arguments, environment, headers and bindings together are longer than a process can be given: shorten them. */
 export const CONFIGURATION_TOO_LARGE = 'ConfigurationTooLarge';
