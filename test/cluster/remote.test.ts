@@ -64,6 +64,8 @@ describe('a remote server as a tool', () => {
           url: `https://${HOST}/mcp`,
           secrets: ['TOKEN'],
           headers: { Authorization: 'Bearer ${TOKEN}', 'X-Team': 'platform' },
+          // Its server says nothing of what it does, so its calls would wait for a person.
+          functions: { add: { annotations: { readOnlyHint: true } } },
         },
       },
       agentOf(namespace, 'all', ['agent'], ['far.*']),
