@@ -68,8 +68,8 @@ interface LiveTunnel {
 const DIAL_TIMEOUT_MS = 5_000;
 /** A request and its answer take some 4 KiB and well under a second. */
 const SIGNER_BOUNDS: TunnelBounds = { maxMs: 15_000, maxBytes: 128 * 1024 };
-/** An hour is as long as the certificate lives that opened it; ten minutes is a tool's longest call. */
-export const TOOL_BOUNDS: TunnelBounds = { maxMs: 3_600_000, maxBytes: 4 * 2 ** 30, idleMs: 600_000 };
+/** An hour is as long as the certificate lives that opened it; half an hour is a tool's longest call, which may be silent. */
+export const TOOL_BOUNDS: TunnelBounds = { maxMs: 3_600_000, maxBytes: 4 * 2 ** 30, idleMs: 31 * 60_000 };
 const HELLO_WITHIN_MS = 10_000;
 const SIGNER_BURST = 20;
 const SIGNER_PER_MINUTE = 20;

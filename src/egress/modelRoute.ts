@@ -48,7 +48,7 @@ export interface ModelLimits {
 
 export const MODEL_LIMITS: ModelLimits = {
   connectMs: 10_000,
-  answerIdleMs: 600_000,
+  answerIdleMs: 31 * 60_000,
   bodyIdleMs: 60_000,
   headMs: 60_000,
   maxBodyBytes: 32 * 2 ** 20,
